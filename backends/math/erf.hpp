@@ -1,0 +1,71 @@
+#pragma once
+
+#include "exp.hpp"
+
+// erf and erfc.
+
+namespace fusewright::math_source {
+
+template <class T>
+struct ErfConstants;
+
+template <>
+struct ErfConstants<float> {
+  static constexpr float kZero = 10.2f;  // erfc is zero from here on
+  static constexpr float kCentre = 2;    // of the variable of kErfcx
+};
+
+template <>
+struct ErfConstants<double> {
+  static constexpr double kZero = 27.5;
+  static constexpr double kCentre = 4;
+};
+
+/// erf(x) for |x| <= 1.
+template <class L, class V = typename L::V>
+FW_INLINE V erf_small(V x) {
+  return L::fma(x, L::polynomial(x * x, Coefficients<typename L::T>::kErf), x);
+}
+
+/// erfc(a) for a >= 1/2.
+template <class L, class V = typename L::V>
+FW_INLINE V erfc_large(V a) {
+  using T = typename L::T;
+  using C = ErfConstants<T>;
+  a = L::select(a > C::kZero, C::kZero, a);
+  V t = (a - C::kCentre) / (a + C::kCentre);
+  V scaled = L::polynomial(t, Coefficients<T>::kErfcx) / L::fma(a, 2, 1);
+  auto square = Double<L>::product(a, a);
+  auto reduced = exp_reduce<L>(-square.high);
+  V exponential = exp_small<L>(reduced.r - square.low);
+  return L::scale(exponential * scaled, reduced.n.integer);
+}
+
+/// erfc(a) for a >= 1, to an absolute error that is small beside erf(a).
+template <class L, class V = typename L::V>
+FW_INLINE V erf_complement(V a) {
+  using T = typename L::T;
+  if constexpr (sizeof(T) == 4) {
+    a = L::select(a > 4, 4, a);
+    return exp_offset<L>(L::polynomial(a, Coefficients<T>::kLogErfc), 0);
+  } else {
+    return erfc_large<L>(a);
+  }
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V erf(V x) {
+  V a = L::abs(x);
+  return L::copysign(L::select(a < 1, erf_small<L>(a), V(1) - erf_complement<L>(a)), x);
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V erfc(V x) {
+  using T = typename L::T;
+  V a = L::abs(x);
+  V large = erfc_large<L>(a);
+  large = L::select(x < 0, V(2) - large, large);
+  return L::select(a < T(0.5), V(1) - erf_small<L>(x), large);
+}
+
+}  // namespace fusewright::math_source

@@ -1,0 +1,147 @@
+#pragma once
+
+#include "coefficients.hpp"
+#include "lanes.hpp"
+
+// exp and what is made of it: exp2, expm1, logistic, tanh, sinh, cosh.
+
+namespace fusewright::math_source {
+
+template <class T>
+struct ExpLimits;
+
+template <>
+struct ExpLimits<float> {
+  // ln 2 in two parts: the first has so few bits that its product with any exponent is exact.
+  static constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
+  static constexpr float kLog2E = 0x1.715476p0f;
+  static constexpr float kOverflow = 89.f, kUnderflow = -104.f;    // beyond: infinity, zero
+  static constexpr float kOverflow2 = 129.f, kUnderflow2 = -151.f;  // the same for exp2
+  static constexpr float kHyperbolicOverflow = 91.f;                // sinh and cosh are infinite from here on
+  static constexpr float kExpm1MinusOne = -18.f;                    // expm1 is -1 below
+  static constexpr float kTanhOne = 10.f;                           // tanh is 1 above
+  static constexpr float kIdentity = 0x1p-25f;                      // expm1(x) and log1p(x) are x below
+};
+
+template <>
+struct ExpLimits<double> {
+  static constexpr double kLn2High = 0x1.62e42fefa3p-1, kLn2Low = 0x1.3de6af278ece6p-42;
+  static constexpr double kLog2E = 0x1.71547652b82fep0;
+  static constexpr double kOverflow = 710., kUnderflow = -746.;
+  static constexpr double kOverflow2 = 1025., kUnderflow2 = -1076.;
+  static constexpr double kHyperbolicOverflow = 712.;
+  static constexpr double kExpm1MinusOne = -38.;
+  static constexpr double kTanhOne = 20.;
+  static constexpr double kIdentity = 0x1p-54;
+};
+
+/// Limits that let NaN pass.
+template <class L, class V = typename L::V>
+FW_INLINE V clamp(V x, typename L::T low, typename L::T high) {
+  x = L::select(x < low, low, x);
+  return L::select(x > high, high, x);
+}
+
+/// x = n ln 2 + r with |r| <= ln(2)/2.
+template <class L>
+struct ExpReduced {
+  typename L::V r;
+  typename L::Rounded n;
+};
+
+template <class L>
+FW_INLINE ExpReduced<L> exp_reduce(typename L::V x) {
+  using E = ExpLimits<typename L::T>;
+  auto n = L::round_product(x, E::kLog2E);
+  auto r = L::fma(n.value, -E::kLn2High, x);
+  return {L::fma(n.value, -E::kLn2Low, r), n};
+}
+
+/// e^r for |r| <= ln(2)/2.
+template <class L, class V = typename L::V>
+FW_INLINE V exp_small(V r) {
+  return V(1) + L::fma(r * r, L::polynomial(r, Coefficients<typename L::T>::kExp), r);
+}
+
+/// e^x 2^offset for x within the limits; the offset avoids overflow on the way.
+template <class L, class V = typename L::V>
+FW_INLINE V exp_offset(V x, int offset) {
+  auto reduced = exp_reduce<L>(x);
+  return L::scale(exp_small<L>(reduced.r), reduced.n.integer + typename L::I(offset));
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V exp(V x) {
+  using E = ExpLimits<typename L::T>;
+  return exp_offset<L>(clamp<L>(x, E::kUnderflow, E::kOverflow), 0);
+}
+
+/// 2^r for |r| <= 1/2.
+template <class L, class V = typename L::V>
+FW_INLINE V exp2_small(V r) {
+  return L::fma(r, L::polynomial(r, Coefficients<typename L::T>::kExp2), 1);
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V exp2(V x) {
+  using E = ExpLimits<typename L::T>;
+  x = clamp<L>(x, E::kUnderflow2, E::kOverflow2);
+  auto n = L::round_product(x, 1);
+  return L::scale(exp2_small<L>(x - n.value), n.integer);
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V expm1(V x) {
+  using T = typename L::T;
+  using E = ExpLimits<T>;
+  auto reduced = exp_reduce<L>(clamp<L>(x, E::kExpm1MinusOne, E::kOverflow));
+  V r = reduced.r;
+  V small = L::fma(r * r, L::polynomial(r, Coefficients<T>::kExpm1), r);
+  // 2^n (small + 1) - 1, at half its size because 2^n itself may overflow.
+  V half_power = L::power_of_two(reduced.n.integer - typename L::I(1));
+  V half = L::fma(half_power, small, half_power - T(0.5));
+  return L::select(L::abs(x) < E::kIdentity, x, half + half);
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V logistic(V x) {
+  using E = ExpLimits<typename L::T>;
+  V z = exp_offset<L>(clamp<L>(-L::abs(x), E::kUnderflow, E::kOverflow), 0);
+  return L::select(x < 0, z, 1) / (V(1) + z);
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V tanh(V x) {
+  using T = typename L::T;
+  V a = L::abs(x);
+  V u = a * a;
+  V small = L::fma(a * u, L::polynomial(u, Coefficients<T>::kTanh), a);
+  V limited = L::select(a > ExpLimits<T>::kTanhOne, ExpLimits<T>::kTanhOne, a);
+  V large = V(1) - V(2) / (exp_offset<L>(limited + limited, 0) + T(1));
+  return L::copysign(L::select(a < 1, small, large), x);
+}
+
+/// e^|x| / 2, infinite only where cosh is.
+template <class L, class V = typename L::V>
+FW_INLINE V half_exp_abs(V a) {
+  using E = ExpLimits<typename L::T>;
+  return exp_offset<L>(L::select(a > E::kHyperbolicOverflow, E::kHyperbolicOverflow, a), -1);
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V sinh(V x) {
+  using T = typename L::T;
+  V a = L::abs(x);
+  V u = a * a;
+  V small = L::fma(a * u, L::polynomial(u, Coefficients<T>::kSinh), a);
+  V half = half_exp_abs<L>(a);
+  return L::copysign(L::select(a < 1, small, half - V(0.25) / half), x);
+}
+
+template <class L, class V = typename L::V>
+FW_INLINE V cosh(V x) {
+  V half = half_exp_abs<L>(L::abs(x));
+  return half + V(0.25) / half;
+}
+
+}  // namespace fusewright::math_source

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fusewright/region/region.hpp"
+#include "fusewright/schedule/schedule.hpp"
+#include "fusewright/support/result.hpp"
+
+namespace fusewright::cost {
+
+/// One level of memory.
+struct MemoryLevel {
+  std::string name;             ///< "l2", "dram"
+  std::int64_t bytes = 0;       ///< capacity; 0 for the last one
+  double bytes_per_second = 0;  ///< all cores together
+};
+
+/// A machine as the cost model sees it; read from a JSON file under backends/devices.
+struct Device {
+  std::string name;
+  std::string target;           ///< "x86" or "nvptx:sm_90"
+  schedule::Target shape;       ///< what schedules depend on
+  double launch_seconds = 0;
+  std::vector<MemoryLevel> memory;  ///< nearest first
+  /// Peak rates with every core: simple operations per second on f32 vectors; others relative to it, by dtype name.
+  double unit_rate = 0;
+  double contraction_flops = 0; ///< f32 multiply-adds count 2
+  std::vector<std::pair<std::string, double>> dtype_factor;  ///< {"f64", 0.5}, {"bf16", 2.0 for contraction}, ...
+  std::int64_t parallelism_for_peak = 1;  ///< tasks or threads needed to reach the rates
+};
+Result<Device> load_device(const std::string& name_or_path);
+std::vector<std::string> device_names();
+
+/// What one kernel costs and why.
+struct KernelCost {
+  double seconds = 0;
+  double launch = 0, compute = 0, memory = 0;  ///< seconds = launch + max(compute, memory), each already corrected
+  std::string explanation;                     ///< the binding term with its numbers
+};
+
+/// Launch overhead plus the larger of work over rate and, for each level, bytes over bandwidth, corrected for registers,
+/// occupancy and parallelism. `working_set` is what the surrounding plan keeps hot: a tensor that fits a cache level is
+/// read from there.
+KernelCost kernel_cost(const region::Region& region, const schedule::Schedule& schedule, const Device& device,
+                       const std::vector<bool>& input_in_cache = {});
+
+}  // namespace fusewright::cost

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "fusewright/match/program.hpp"
+#include "fusewright/support/ids.hpp"
+
+namespace fusewright::egraph {
+
+/// An e-node, and at the same time the term it was made as: node `n` founds class `n`, and both numbers stay valid for good.
+using ENodeId = Id<struct ENodeTag>;
+/// A class of equal e-nodes. Any member's number names it; EGraph::find gives the canonical one.
+using EClassId = Id<struct EClassTag>;
+/// An interned set of attributes (and, for nodes that must never merge, their identity).
+using AttrsId = Id<struct AttrsTag>;
+/// An interned ops::Type.
+using TypeId = Id<struct TypeTag>;
+/// One entry of the log of rule applications.
+using ApplicationId = Id<struct ApplicationTag>;
+using match::PatternId;
+/// A set of source nodes of the model file.
+using SourceSetId = Id<struct SourceSetTag>;
+
+/// The term that node `n` was made as.
+constexpr EClassId term(ENodeId n) { return EClassId(n.index); }
+/// The node that founded the class of this number.
+constexpr ENodeId founder(EClassId c) { return ENodeId(c.index); }
+
+}  // namespace fusewright::egraph

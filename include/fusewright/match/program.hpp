@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fusewright/rule/rule.hpp"
+#include "fusewright/support/ids.hpp"
+
+namespace fusewright::match {
+
+/// Index of a rewrite in RuleSet::rewrites.
+using RuleId = Id<struct RuleTag>;
+/// One variant of one rewrite.
+using PatternId = Id<struct PatternTag>;
+
+/// One instruction. It works on class registers (register 0: the value that is matched) and on the list of e-nodes matched so far.
+struct Instr {
+  enum class Kind : std::uint8_t {
+    kNode,      ///< choose a node of the operators `data` (index into op_sets), of at most `c` operands, in class register `a`;
+                ///< it becomes matched node `b`. If it is commutative and `swap`, its first two operands are tried both ways round
+    kOperand,   ///< register `c` = operand `b` of node `a`; none only if `optional`; with `peel` also what lies below
+                ///< a canonical broadcast, when the node is elementwise
+    kFit,       ///< operands of node `a`, loaded from register `b` on (`c` of them), broadcast to the shape of the node
+    kSame,      ///< registers `a` and `b` hold one class
+    kLiteral,   ///< register `a` is a constant of one value that fits literal `data`
+    kAttrIs,    ///< attribute test `data` holds of node `a`
+    kAttrSame,  ///< attribute pair `data` of nodes `a` and `b` are equal
+    kYield,     ///< pattern `data` matches
+  };
+  Kind kind = Kind::kYield;
+  bool swap = false, peel = false, optional = false;
+  std::uint16_t a = 0, b = 0, c = 0;
+  std::uint16_t result = 0;  ///< kNode: which result of the operator the class must be
+  std::uint32_t data = 0;
+
+  bool operator==(const Instr&) const = default;
+};
+
+struct AttrTest {
+  std::string attr;
+  ops::AttrValue value;
+};
+struct AttrPair {
+  std::string first, second;
+  bool operator==(const AttrPair&) const = default;
+};
+
+/// Instructions with a common beginning are one path: a node runs, then each of its children on what it left behind.
+struct TrieNode {
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  Instr instr;
+  std::uint32_t parent = kNone;
+  std::uint32_t first_child = kNone;
+  std::uint32_t next_sibling = kNone;
+  std::uint16_t depth = 0;  ///< of a root: operators below each other that its patterns look at, at most
+};
+
+/// Where a name of a rule gets its value from once its pattern has matched.
+struct Binding {
+  enum class Kind : std::uint8_t {
+    kValue,    ///< class register `index`; nothing when that operand was left out
+    kAttr,     ///< attribute `attr` of matched node `index`
+    kNumber,   ///< the one value of the constant in register `index`
+    kNothing,  ///< an optional part that this variant leaves out
+  };
+  std::string name;
+  Kind kind = Kind::kValue;
+  std::uint16_t index = 0;
+  std::string attr;
+};
+
+struct PatternInfo {
+  RuleId rule;
+  std::uint32_t variant = 0;       ///< of the rule
+  std::vector<std::uint32_t> code; ///< trie nodes from the root to the kYield
+  std::uint32_t words = 0;         ///< length of a match record, see egraph/ematch.hpp
+  std::vector<Binding> bindings;   ///< by name
+};
+
+/// All patterns of a set of rewrites as one matcher, anchored at root operators. Plain data.
+struct Program {
+  std::vector<TrieNode> trie;        ///< parents first
+  std::vector<std::uint32_t> roots;  ///< the kNode instructions that patterns begin with
+  std::vector<PatternInfo> patterns;
+  std::vector<rule::OpSet> op_sets;
+  std::vector<rule::LiteralPattern> literals;
+  std::vector<AttrTest> attr_tests;
+  std::vector<AttrPair> attr_pairs;
+  std::uint16_t registers = 0;       ///< class registers, at most
+  std::uint16_t nodes = 0;           ///< matched nodes, at most
+};
+
+/// Compiles the patterns of these rewrites.
+/// Errors: a rewrite with several `match` clauses, or a pattern of more than 4,096 instructions.
+Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
+                                const std::vector<RuleId>& selected);
+
+/// One instruction a line, children indented, for tests and people.
+std::string print_program(const ops::OpTable& table, const Program& program);
+
+}  // namespace fusewright::match

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fusewright/rule/ast.hpp"
+#include "fusewright/rule/rule.hpp"
+
+namespace fusewright::rule {
+
+/// Resolves and checks parsed files as one rule set on top of `base`. Every error in all files is reported, each with its
+/// place; duplicate names show both. The outcome does not depend on the order of the files.
+/// Generates for every composite operator `expand-NAME` (op to body) and, where its body can be read as a pattern,
+/// `recognise-NAME` (body to op), both bit-exact.
+Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base);
+
+/// Parses and checks rule files: each path is a `.fuse` file, or a folder searched for them with its subfolders. Files that
+/// are included come along once. Errors: of all files together.
+Result<RuleSet> load_rules(const std::vector<std::string>& paths, const ops::OpTable& base);
+
+/// The expressions of a test on its inputs (`inputs` holds each by name), for instance as nodes of a graph.
+/// Returns the outputs, then the expected values.
+Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, const TestCase& test,
+                                                   const ops::Env& inputs, ops::TermBuilder& builder);
+
+/// Guard functions that ops::elaborate passes on to TermBuilder::query; arguments are tensors.
+/// On the e-graph (rewrite and fuse): constant(x, ...). On the plan (fuse only): single_use(x), graph_output(x),
+/// side_output(x), count(s), same_shape(s).
+const std::vector<std::string>& term_queries();
+const std::vector<std::string>& plan_queries();
+
+}  // namespace fusewright::rule

@@ -1,0 +1,321 @@
+#include "fusewright/egraph/egraph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fusewright/support/check.hpp"
+
+namespace fusewright::egraph {
+namespace {
+
+constexpr std::uint32_t kNoSlot = 0xffffffffU;
+
+enum ReasonCode : std::uint32_t { kGivenCode = 0, kCongruenceCode = 1, kSwappedCode = 2, kFirstApplication = 3 };
+
+std::uint32_t code_of(Reason reason) {
+  switch (reason.kind) {
+    case Reason::Kind::kGiven: return kGivenCode;
+    case Reason::Kind::kCongruence: return kCongruenceCode;
+    case Reason::Kind::kCongruenceSwapped: return kSwappedCode;
+    case Reason::Kind::kApplication: return kFirstApplication + reason.application.index;
+  }
+  return kGivenCode;
+}
+
+template <class T>
+std::size_t held(const std::vector<T>& v) {
+  return v.capacity() * sizeof(T);
+}
+
+}  // namespace
+
+EGraph::EGraph(std::shared_ptr<const ops::OpTable> table, EGraphOptions options)
+    : table_(std::move(table)), options_(options), facts_(*table_) {
+  commutes_.resize(table_->size(), 0);
+  for (std::size_t i = 0; i < table_->size(); ++i) commutes_[i] = (*table_)[OpId(i)].commutative ? 1 : 0;
+  source_sets_.emplace_back();
+  // Class 0 stands for operands that are left out, so that operand lists need no special case.
+  create(OpId(table_->size() + 1), intern(ops::Attrs()), {}, {}, intern(ops::Type()), false, 0);
+  facts_of_[0] = Facts::constant();
+  live_ = 0;
+  classes_alive_ = 0;
+}
+
+std::uint32_t EGraph::hash_key(OpId op, AttrsId attrs, std::span<const EClassId> operands, bool commutes) const {
+  std::uint64_t h = (std::uint64_t{op.index} << 32 | attrs.index) * 0x9e3779b97f4a7c15ULL;
+  std::size_t i = 0;
+  if (commutes && operands.size() >= 2) {
+    const auto [low, high] = std::minmax(operands[0].index, operands[1].index);
+    h = (h ^ (h >> 32) ^ (std::uint64_t{high} << 32 | low)) * 0xff51afd7ed558ccdULL;
+    i = 2;
+  }
+  for (; i < operands.size(); ++i) h = (h ^ (h >> 32) ^ operands[i].index) * 0xff51afd7ed558ccdULL;
+  return static_cast<std::uint32_t>((h ^ (h >> 29)) >> 3);
+}
+
+bool EGraph::same_key(std::uint32_t node, OpId op, AttrsId attrs, std::span<const EClassId> operands,
+                      TypeId type) const {
+  const ENode& n = nodes_[node];
+  if (n.op != op || n.attrs != attrs || n.arity != operands.size() || n.dead || own_type_[node] != type) return false;
+  const EClassId* own = operands_.data() + n.first;
+  if (std::equal(operands.begin(), operands.end(), own)) return true;
+  return n.commutes && n.arity >= 2 && operands[0] == own[1] && operands[1] == own[0] &&
+         std::equal(operands.begin() + 2, operands.end(), own + 2);
+}
+
+ENodeId EGraph::add(OpId op, AttrsId attrs, std::span<const EClassId> operands, TypeId type) {
+  scratch_.resize(operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) scratch_[i] = EClassId(find_index(operands[i].index));
+  const bool commutes = op.index < commutes_.size() && commutes_[op.index] != 0;
+  const std::uint32_t hash = hash_key(op, attrs, scratch_, commutes);
+  const std::uint32_t found =
+      hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, op, attrs, scratch_, type); });
+  if (found != NodeTable::kNone) return ENodeId(found);
+  return create(op, attrs, scratch_, operands, type, commutes, hash);
+}
+
+ENodeId EGraph::lookup(OpId op, AttrsId attrs, std::span<const EClassId> operands, TypeId type) const {
+  std::vector<EClassId> canonical(operands.begin(), operands.end());
+  for (EClassId& c : canonical) c = find(c);
+  const bool commutes = op.index < commutes_.size() && commutes_[op.index] != 0;
+  const std::uint32_t found =
+      hashcons_.find(hash_key(op, attrs, canonical, commutes),
+                     [&](std::uint32_t node) { return same_key(node, op, attrs, canonical, type); });
+  return found == NodeTable::kNone ? ENodeId() : ENodeId(found);
+}
+
+ENodeId EGraph::add_result(EClassId pack, std::uint32_t k, TypeId type) {
+  return add(result_op(), AttrsId(k), std::span(&pack, 1), type);
+}
+
+ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
+                       TypeId type, bool commutes, std::uint32_t hash) {
+  const auto id = static_cast<std::uint32_t>(nodes_.size());
+  const auto first = static_cast<std::uint32_t>(operands_.size());
+  FW_CHECK(id < ENodeId::kInvalid && first + operands.size() < kNoSlot) << "e-graph full";
+  nodes_.push_back({op, attrs, first, static_cast<std::uint16_t>(operands.size()), false, commutes});
+  FW_CHECK(nodes_.back().arity == operands.size()) << "an operator of " << operands.size() << " operands";
+  stamps_.push_back(round_);
+  parents_.push_back(id);
+  own_type_.push_back(type);
+  facts_of_.push_back({});
+  uses_.push_back({});
+  for (const EClassId c : operands) {
+    const auto slot = static_cast<std::uint32_t>(operands_.size());
+    operands_.push_back(c);
+    if (c == none()) {  // nobody ever asks who leaves an operand out
+      slots_.push_back({slot, id});
+      continue;
+    }
+    Uses& uses = uses_[c.index];
+    if (uses.last == kNoSlot) {
+      slots_.push_back({slot, id});
+    } else {
+      slots_.push_back({slots_[uses.last].next, id});
+      slots_[uses.last].next = slot;
+    }
+    uses.last = slot;
+    ++uses.count;
+  }
+  if (options_.record) {
+    original_.insert(original_.end(), original.begin(), original.end());
+    proof_.push_back({id, kGivenCode});
+    made_by_.push_back(current_);
+    source_of_.push_back(SourceSetId(0));
+  }
+  current_changed_ = true;
+  ++live_;
+  ++classes_alive_;
+  if (facts_.may_know(op) || op == result_op()) facts_of_[id] = fact_of(ENodeId(id));
+  if (hashcons_.full()) grow_table();
+  hashcons_.insert(hash, id);
+  return ENodeId(id);
+}
+
+void EGraph::grow_table() {
+  hashcons_.reset(live_);
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    const ENode& n = nodes_[i];
+    if (n.dead || i + 1 == nodes_.size()) continue;  // the newest is entered by its maker
+    hashcons_.insert(hash_key(n.op, n.attrs, operands(ENodeId(i)), n.commutes), i);
+  }
+}
+
+Fact EGraph::fact_of(ENodeId n) {
+  const ENode& node = nodes_[n.index];
+  if (node.op == result_op()) return facts_of_[find_index(operands_[node.first].index)].constant() ? Facts::constant() : Fact();
+  fact_scratch_.clear();
+  for (std::uint32_t i = 0; i < node.arity; ++i) {
+    fact_scratch_.push_back(facts_of_[find_index(operands_[node.first + i].index)]);
+  }
+  return facts_.of_node(node.op, attrs_[node.attrs], fact_scratch_);
+}
+
+EGraph::Union EGraph::unite(EClassId a, EClassId b, Reason reason) {
+  std::uint32_t winner = find_index(a.index);
+  std::uint32_t loser = find_index(b.index);
+  if (winner == loser) return Union::kSame;
+  if (own_type_[winner] != own_type_[loser]) {
+    conflicts_.push_back({a, b, reason, true});
+    return Union::kRefused;
+  }
+  const auto joined = facts_.join(facts_of_[winner], facts_of_[loser]);
+  const bool congruent = reason.kind == Reason::Kind::kCongruence || reason.kind == Reason::Kind::kCongruenceSwapped;
+  if (!joined) {
+    conflicts_.push_back({a, b, reason, false});
+    if (!congruent) return Union::kRefused;  // congruent nodes are equal whatever was claimed of them
+  }
+  if (options_.record) link_proof(a.index, b.index, code_of(reason));
+  // The heavier class stays, so that each node's path and each use is touched a logarithmic number of times.
+  const auto weight = [&](std::uint32_t c) { return std::pair(uses_[c].count + uses_[c].terms, ~c); };
+  if (weight(winner) < weight(loser)) std::swap(winner, loser);
+
+  parents_[loser] = winner;
+  --classes_alive_;
+  current_changed_ = true;
+  Uses& kept = uses_[winner];
+  const Uses lost = uses_[loser];
+  kept.terms += lost.terms;
+  if (lost.count > 0) {
+    std::uint32_t slot = lost.last;
+    do {
+      slot = slots_[slot].next;
+      if (!nodes_[slots_[slot].node].dead) stale_.push_back(slots_[slot].node);
+    } while (slot != lost.last);
+    if (kept.count > 0) std::swap(slots_[kept.last].next, slots_[lost.last].next);
+    kept.last = lost.last;
+    kept.count += lost.count;
+  }
+  const Fact fact = joined.value_or(facts_of_[winner]);
+  if (fact != facts_of_[winner] || fact != facts_of_[loser]) set_fact(winner, fact);
+  return Union::kMerged;
+}
+
+void EGraph::set_fact(std::uint32_t root, Fact fact) {
+  facts_of_[root] = fact;
+  changed_facts_.push_back(root);
+}
+
+void EGraph::rebuild() {
+  // Both lists grow while they are worked off; in order of entry, so that the outcome is fixed.
+  std::size_t next_stale = 0, next_fact = 0;
+  while (next_stale < stale_.size() || next_fact < changed_facts_.size()) {
+    while (next_stale < stale_.size()) refresh_node(stale_[next_stale++]);
+    if (next_fact < changed_facts_.size()) refresh_facts(changed_facts_[next_fact++]);
+  }
+  stale_.clear();
+  changed_facts_.clear();
+}
+
+void EGraph::refresh_node(std::uint32_t id) {
+  ENode& n = nodes_[id];
+  if (n.dead) return;
+  const std::span<EClassId> own(operands_.data() + n.first, n.arity);
+  bool moved = false;
+  for (EClassId& c : own) {
+    const std::uint32_t root = find_index(c.index);
+    moved |= root != c.index;
+    c = EClassId(root);
+  }
+  if (!moved) return;
+  stamps_[id] = round_;
+  const std::uint32_t hash = hash_key(n.op, n.attrs, own, n.commutes);
+  const TypeId type = own_type_[id];
+  const std::uint32_t twin =
+      hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, n.op, n.attrs, own, type); });
+  if (twin == NodeTable::kNone) {
+    if (hashcons_.full()) {
+      grow_table();
+      if (id + 1 != nodes_.size()) return;  // entered with the others
+    }
+    hashcons_.insert(hash, id);
+    return;
+  }
+  const bool swapped = n.commutes && operands_[n.first] != operands_[nodes_[twin].first];
+  n.dead = true;
+  --live_;
+  unite(EClassId(id), EClassId(twin),
+        {swapped ? Reason::Kind::kCongruenceSwapped : Reason::Kind::kCongruence, {}});
+}
+
+void EGraph::refresh_facts(std::uint32_t c) {
+  const std::uint32_t root = find_index(c);
+  if (uses_[root].count == 0) return;
+  std::uint32_t slot = uses_[root].last;
+  do {
+    slot = slots_[slot].next;
+    const std::uint32_t user = slots_[slot].node;
+    if (nodes_[user].dead) continue;
+    stamps_[user] = round_;
+    if (!facts_.may_know(nodes_[user].op) && nodes_[user].op != result_op()) continue;
+    const std::uint32_t user_class = find_index(user);
+    const auto joined = facts_.join(facts_of_[user_class], fact_of(ENodeId(user)));
+    if (!joined) {
+      conflicts_.push_back({EClassId(user), EClassId(user_class), {Reason::Kind::kCongruence, {}}, false});
+    } else if (*joined != facts_of_[user_class]) {
+      set_fact(user_class, *joined);
+    }
+  } while (slot != uses_[root].last);
+}
+
+void EGraph::link_proof(std::uint32_t a, std::uint32_t b, std::uint32_t reason) {
+  // The smaller tree is hung below the other: its links from `a` up to its root are turned round.
+  if (uses_[find_index(a)].terms > uses_[find_index(b)].terms) std::swap(a, b);
+  std::uint32_t below = b;
+  while (true) {
+    const ProofLink link = proof_[a];
+    proof_[a] = {below, reason};
+    if (link.parent == a) return;
+    below = a;
+    a = link.parent;
+    reason = link.reason;
+  }
+}
+
+Reason EGraph::proof_reason(EClassId term) const {
+  const std::uint32_t code = proof_[term.index].reason;
+  switch (code) {
+    case kGivenCode: return {Reason::Kind::kGiven, {}};
+    case kCongruenceCode: return {Reason::Kind::kCongruence, {}};
+    case kSwappedCode: return {Reason::Kind::kCongruenceSwapped, {}};
+    default: return {Reason::Kind::kApplication, ApplicationId(code - kFirstApplication)};
+  }
+}
+
+ApplicationId EGraph::begin_application(PatternId pattern, std::span<const ENodeId> matched) {
+  current_changed_ = false;
+  if (!options_.record) return {};
+  current_ = ApplicationId(applications_.size());
+  applications_.push_back(
+      {pattern, static_cast<std::uint32_t>(matched_.size()), static_cast<std::uint32_t>(matched.size())});
+  matched_.insert(matched_.end(), matched.begin(), matched.end());
+  return current_;
+}
+
+bool EGraph::end_application() {
+  if (options_.record && !current_changed_) {
+    matched_.resize(applications_.back().first);
+    applications_.pop_back();
+  }
+  current_ = {};
+  return current_changed_;
+}
+
+void EGraph::add_sources(ENodeId n, const SourceSet& sources) {
+  if (!options_.record || sources.empty()) return;
+  SourceSetId& own = source_of_[n.index];
+  if (own.index == 0) {
+    own = SourceSetId(source_sets_.size());
+    source_sets_.push_back(sources);
+  } else {
+    source_sets_[own.index] = graph::merge(source_sets_[own.index], sources);
+  }
+}
+
+std::size_t EGraph::bytes() const {
+  return held(nodes_) + held(stamps_) + held(parents_) + held(own_type_) + held(facts_of_) + held(uses_) +
+         held(operands_) + held(original_) + held(slots_) + hashcons_.bytes() + held(stale_) + held(proof_) +
+         held(made_by_) + held(source_of_) + held(applications_) + held(matched_);
+}
+
+}  // namespace fusewright::egraph

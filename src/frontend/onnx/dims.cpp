@@ -1,0 +1,159 @@
+#include <algorithm>
+
+#include "importer.hpp"
+
+namespace fusewright::frontend_onnx {
+
+namespace {
+
+std::string dim_name(const std::string& input, std::size_t axis, const ::onnx::TensorShapeProto::Dimension& dim) {
+  if (dim.has_dim_param() && !dim.dim_param().empty() && dim.dim_param() != "?") return dim.dim_param();
+  return input + ".dim" + std::to_string(axis);
+}
+
+}  // namespace
+
+DimBinder::DimBinder(const ImportOptions& options) : options_(options) {
+  for (const auto& [name, value] : options.dims) {
+    if (value < 0) refuse("--dim " + name + "=" + std::to_string(value) + ": an extent cannot be negative");
+  }
+}
+
+void DimBinder::bind_given(const std::string& input, std::size_t axis,
+                           const ::onnx::TensorShapeProto::Dimension& dim, std::int64_t value) {
+  if (value < 0) refuse("input '" + input + "' is given the negative extent " + std::to_string(value));
+  const std::string place = "axis " + std::to_string(axis) + " of input '" + input + "'";
+  if (dim.has_dim_value()) {
+    if (dim.dim_value() == value) return;
+    refuse(place + " is " + std::to_string(dim.dim_value()) + " in the file, but given as " + std::to_string(value));
+  }
+  const std::string name = dim_name(input, axis, dim);
+  if (const auto option = options_.dims.find(name); option != options_.dims.end() && option->second != value) {
+    refuse("dim '" + name + "' is " + std::to_string(option->second) + " by --dim, but " + std::to_string(value) +
+           " by " + place);
+  }
+  const auto [it, fresh] = bound_.emplace(name, value);
+  if (fresh) {
+    bound_by_[name] = place;
+  } else if (it->second != value) {
+    refuse("dim '" + name + "' is given as " + std::to_string(it->second) + " by " + bound_by_[name] + " and as " +
+           std::to_string(value) + " by " + place);
+  }
+}
+
+std::int64_t DimBinder::extent(const std::string& input, std::size_t axis,
+                               const ::onnx::TensorShapeProto::Dimension& dim) {
+  if (dim.has_dim_value()) {
+    if (dim.dim_value() < 0) {
+      refuse("axis " + std::to_string(axis) + " of input '" + input + "' has the negative extent " +
+             std::to_string(dim.dim_value()));
+    }
+    return dim.dim_value();
+  }
+  const std::string name = dim_name(input, axis, dim);
+  names_.push_back(name);
+  if (const auto it = bound_.find(name); it != bound_.end()) return it->second;
+  if (const auto it = options_.dims.find(name); it != options_.dims.end()) return it->second;
+  if (const auto it = options_.dims.find("*"); it != options_.dims.end()) return it->second;
+  refuse("dim '" + name + "' (axis " + std::to_string(axis) + " of input '" + input + "') is not bound: give --dim '" +
+         name + "=N', --shape '" + input + "=...', or --dim '*=N' for all that are left");
+}
+
+Type DimBinder::bind(const ::onnx::ValueInfoProto& input, const std::string& key) {
+  const ::onnx::TypeProto& type = input.type();
+  if (type.has_sequence_type()) unsupported("input '" + input.name() + "' is a sequence, which is not supported");
+  if (type.has_optional_type()) unsupported("input '" + input.name() + "' is an optional, which is not supported");
+  if (type.has_map_type()) unsupported("input '" + input.name() + "' is a map, which is not supported");
+  if (type.has_sparse_tensor_type()) unsupported("input '" + input.name() + "' is a sparse tensor, which is not supported");
+  if (!type.has_tensor_type()) refuse("input '" + input.name() + "' has no type");
+  const auto& tensor = type.tensor_type();
+  DType dtype = DType::kF32;
+  try {
+    dtype = dtype_of(tensor.elem_type());
+  } catch (Failure& failure) {
+    throw Failure{with_context(std::move(failure.error), "input '" + input.name() + "'")};
+  }
+
+  const Ints* given = nullptr;
+  const auto shape = options_.shapes.find(key);
+  const auto value = options_.inputs.find(key);
+  if (!key.empty() && shape != options_.shapes.end()) given = &shape->second;
+  if (!key.empty() && value != options_.inputs.end()) {
+    if (given != nullptr && *given != value->second->dims) {
+      refuse("--shape and the tensor given for input '" + input.name() + "' disagree");
+    }
+    given = &value->second->dims;
+    if (value->second->dtype != dtype) {
+      refuse("input '" + input.name() + "' is " + std::string(ops::name(dtype)) + " in the file, but a tensor of " +
+             std::string(ops::name(value->second->dtype)) + " is given");
+    }
+  }
+  const int rank = tensor.shape().dim_size();
+  if (given == nullptr && !tensor.has_shape()) {
+    refuse("the file does not say how many axes input '" + input.name() + "' has: give --shape '" + input.name() + "=...'");
+  }
+  if (given != nullptr && tensor.has_shape() && static_cast<int>(given->size()) != rank) {
+    refuse("input '" + input.name() + "' has " + std::to_string(rank) + " axes in the file, but " +
+           std::to_string(given->size()) + " are given");
+  }
+  ops::Shape result;
+  if (!tensor.has_shape()) {
+    result.assign(given->begin(), given->end());
+  } else {
+    for (int i = 0; i < rank; ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      if (given != nullptr) bind_given(input.name(), axis, tensor.shape().dim(i), (*given)[axis]);
+      result.emplace_back(given != nullptr ? (*given)[axis] : extent(input.name(), axis, tensor.shape().dim(i)));
+    }
+  }
+  if (auto count = ops::element_count(result); !count) {
+    throw Failure{with_context(std::move(count).error(), "input '" + input.name() + "'")};
+  }
+  return Type::tensor(dtype, std::move(result));
+}
+
+void DimBinder::check_unused(const std::map<std::string, std::string>& keys) const {
+  std::vector<std::string> inputs;
+  for (const auto& [input, key] : keys) inputs.push_back(input);
+  const auto known = [&](const std::string& option) {
+    return std::any_of(keys.begin(), keys.end(), [&](const auto& entry) { return entry.second == option; });
+  };
+  const auto unknown_input = [&](const std::string& option, const std::string& name) {
+    std::string message = option + ": the model has no input '" + name + "'";
+    if (const std::string near = nearest(name, inputs); !near.empty()) message += "; did you mean '" + near + "'?";
+    refuse(message);
+  };
+  for (const auto& [name, shape] : options_.shapes) {
+    if (!known(name)) unknown_input("--shape", name);
+  }
+  for (const auto& [name, tensor] : options_.inputs) {
+    if (!known(name)) unknown_input("--input", name);
+  }
+  for (const auto& [name, value] : options_.dims) {
+    if (name == "*" || std::find(names_.begin(), names_.end(), name) != names_.end() || bound_.contains(name)) continue;
+    std::string message = "--dim: the model has no open dim '" + name + "'";
+    if (const std::string near = nearest(name, names_); !near.empty()) message += "; did you mean '" + near + "'?";
+    refuse(message);
+  }
+}
+
+bool glob_matches(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
+      ++p, ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace fusewright::frontend_onnx

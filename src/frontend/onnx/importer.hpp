@@ -1,0 +1,94 @@
+#pragma once
+
+// The walk over graphs, functions and nested graphs of a model file.
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "call.hpp"
+#include "fusewright/frontend/onnx/import.hpp"
+
+namespace fusewright::frontend_onnx {
+
+/// Names of one graph or function of the file. Names that are not in it are looked up outwards.
+struct Scope {
+  Scope* outer = nullptr;
+  Emitter* emitter = nullptr;  ///< where its nodes go; a branch that is inlined shares that of the graph around it
+  std::unordered_map<std::string, Value> values;
+  std::unordered_map<std::string, ::onnx::TensorProto*> initializers;  ///< those that nobody has read yet
+  const std::map<std::string, std::int64_t>* opsets = nullptr;
+  std::string prefix;          ///< of source names, inside functions: "call."
+  int depth = 0;
+};
+
+class Importer {
+ public:
+  Importer(ModelFile& file, const ImportOptions& options, graph::Graph& graph);
+
+  /// The whole model: ports, nodes, results.
+  void import_model();
+  /// Imports a nested graph's initialisers and nodes into a scope whose inputs are bound; returns its outputs.
+  std::vector<Value> import_graph(::onnx::GraphProto& graph, Scope& scope);
+  /// A constant of a tensor in the file; `weight`: may be replaced by ImportOptions::replace_weight.
+  Value constant_of(::onnx::TensorProto& proto, Emitter& emitter, bool weight);
+  const ImportOptions& options() const { return options_; }
+  Knowledge& knowledge() { return knowledge_; }
+  graph::Graph& graph() { return graph_; }
+
+ private:
+  /// Nothing for a name that is not there; an invalid value for an input that a caller left out.
+  std::optional<Value> lookup(const std::string& name, Scope& scope);
+  Value made(const std::string& name, Scope& scope, const std::string& what);
+  void declare_initializers(::onnx::GraphProto& graph, Scope& scope);
+  void import_nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes, Scope& scope, const std::string& what);
+  void import_node(::onnx::NodeProto& node, Scope& scope);
+  std::vector<Value> dispatch(::onnx::NodeProto& node, Scope& scope, std::vector<Value> inputs);
+  std::vector<Value> call_function(::onnx::FunctionProto& function, ::onnx::NodeProto& node, Scope& scope,
+                                   std::vector<Value> inputs);
+  graph::SourceId add_source(std::string name, std::string op);
+  void import_inputs(Scope& scope);
+  void add_input(const ::onnx::ValueInfoProto& input, Type type, const std::string& key, Scope& scope);
+  bool frozen(const std::string& name) const;
+  void import_outputs(Scope& scope);
+  void read_opsets();
+  void read_functions();
+
+  ModelFile& file_;
+  const ImportOptions& options_;
+  graph::Graph& graph_;
+  Knowledge knowledge_;
+  Emitter entry_;
+  std::map<std::string, std::int64_t> opsets_;
+  std::unordered_map<std::string, ::onnx::FunctionProto*> functions_;  ///< by "domain:name"
+  std::map<::onnx::FunctionProto*, std::map<std::string, std::int64_t>> function_opsets_;
+  std::int64_t node_count_ = 0;
+};
+
+/// Extents of the model's inputs, from the file and the options. Throws Failure for what nothing binds.
+class DimBinder {
+ public:
+  explicit DimBinder(const ImportOptions& options);
+  /// @param key the input's name in the options, or empty where they say nothing of it
+  Type bind(const ::onnx::ValueInfoProto& input, const std::string& key);
+  /// All options that name no input or no dim of the model. Throws Failure.
+  void check_unused(const std::map<std::string, std::string>& keys) const;
+
+ private:
+  std::int64_t extent(const std::string& input, std::size_t axis, const ::onnx::TensorShapeProto::Dimension& dim);
+  void bind_given(const std::string& input, std::size_t axis, const ::onnx::TensorShapeProto::Dimension& dim,
+                  std::int64_t value);
+
+  const ImportOptions& options_;
+  std::map<std::string, std::int64_t> bound_;
+  std::map<std::string, std::string> bound_by_;
+  std::vector<std::string> names_;
+};
+
+bool glob_matches(std::string_view pattern, std::string_view text);
+/// Nodes in an order in which every name is made before it is read: the file's own where that is one.
+std::vector<int> topological_order(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
+                                   const std::string& what);
+
+}  // namespace fusewright::frontend_onnx

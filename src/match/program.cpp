@@ -1,0 +1,228 @@
+#include "fusewright/match/program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace fusewright::match {
+namespace {
+
+using rule::PatternNode;
+
+constexpr std::size_t kMaxInstructions = 4096;
+
+/// Index of `value` in `pool`, which gets it where it is new.
+template <class T, class Same>
+std::uint32_t pooled(std::vector<T>& pool, const T& value, Same&& same) {
+  const auto it = std::ranges::find_if(pool, [&](const T& other) { return same(other, value); });
+  if (it != pool.end()) return static_cast<std::uint32_t>(it - pool.begin());
+  pool.push_back(value);
+  return static_cast<std::uint32_t>(pool.size() - 1);
+}
+
+bool same_literal(const rule::LiteralPattern& a, const rule::LiteralPattern& b) {
+  return a.any == b.any && a.value == b.value && a.tolerance == b.tolerance && a.approximate == b.approximate;
+}
+
+/// Writes one variant as a straight line of instructions.
+class VariantCompiler {
+ public:
+  VariantCompiler(const ops::OpTable& table, Program& program, const rule::RewriteVariant& variant)
+      : table_(table), program_(program), variant_(variant) {}
+
+  Status run() {
+    struct Pending {
+      std::uint32_t pattern;
+      std::uint16_t reg;
+      std::uint16_t depth;
+    };
+    // A stack, children pushed last first: the code is in the order in which the pattern is read.
+    std::vector<Pending> pending{{variant_.roots[0], 0, 1}};
+    registers_ = 1;
+    while (!pending.empty()) {
+      const Pending next = pending.back();
+      pending.pop_back();
+      const PatternNode& pattern = variant_.nodes[next.pattern];
+      const Loaded loaded = node(pattern, next.reg);
+      const auto below = static_cast<std::uint16_t>(next.depth + (loaded.peel ? 2 : 0));
+      depth_ = std::max(depth_, below);
+      for (std::size_t j = 0; j < pattern.operands.size(); ++j) {
+        leaf(variant_.nodes[pattern.operands[j]], static_cast<std::uint16_t>(loaded.first + j));
+      }
+      for (std::size_t j = pattern.operands.size(); j-- > 0;) {
+        if (variant_.nodes[pattern.operands[j]].kind != PatternNode::Kind::kApply) continue;
+        pending.push_back({pattern.operands[j], static_cast<std::uint16_t>(loaded.first + j),
+                           static_cast<std::uint16_t>(below + 1)});
+      }
+      if (code_.size() > kMaxInstructions) return fail("the pattern is too large", pattern.span);
+    }
+    for (const std::string& name : variant_.absent) bindings_[name] = {name, Binding::Kind::kNothing, 0, {}};
+    return {};
+  }
+
+  const std::vector<Instr>& code() const { return code_; }
+  std::uint16_t registers() const { return registers_; }
+  std::uint16_t nodes() const { return nodes_; }
+  std::uint16_t depth() const { return depth_; }
+  std::vector<Binding> bindings() const {
+    std::vector<Binding> all;
+    for (const auto& [name, binding] : bindings_) all.push_back(binding);
+    return all;
+  }
+
+ private:
+  struct Loaded {
+    std::uint16_t first = 0;  // register of operand 0
+    bool peel = false;
+  };
+
+  /// The node itself, its attributes, its operands.
+  Loaded node(const PatternNode& pattern, std::uint16_t reg) {
+    const std::uint16_t me = nodes_++;
+    const auto count = static_cast<std::uint16_t>(pattern.operands.size());
+    Instr choose{.kind = Instr::Kind::kNode, .a = reg, .b = me, .c = count};
+    choose.result = static_cast<std::uint16_t>(pattern.result);
+    choose.data = pooled(program_.op_sets, pattern.ops, std::equal_to<>());
+    choose.swap = count >= 2 && !(is_free(pattern.operands[0]) && is_free(pattern.operands[1]));
+    code_.push_back(choose);
+    if (!pattern.name.empty()) bind_value(pattern.name, reg);
+    for (const rule::AttrPattern& attr : pattern.attrs) attribute(attr, me);
+
+    const bool elementwise = std::ranges::any_of(
+        pattern.ops.ops, [&](ops::OpId op) { return table_[op].op_class == ops::OpClass::kElementwise; });
+    Loaded loaded{registers_, false};
+    for (std::uint16_t j = 0; j < count; ++j) {
+      const PatternNode& operand = variant_.nodes[pattern.operands[j]];
+      Instr load{.kind = Instr::Kind::kOperand, .optional = operand.optional, .a = me, .b = j, .c = registers_++};
+      load.peel = elementwise && count >= 2 &&
+                  (operand.kind == PatternNode::Kind::kApply || operand.kind == PatternNode::Kind::kVariable);
+      loaded.peel |= load.peel;
+      code_.push_back(load);
+    }
+    if (loaded.peel) code_.push_back({.kind = Instr::Kind::kFit, .a = me, .b = loaded.first, .c = count});
+    return loaded;
+  }
+
+  void attribute(const rule::AttrPattern& attr, std::uint16_t node) {
+    if (attr.bind.empty()) {
+      const AttrTest test{attr.attr, *attr.value};
+      const auto same = [](const AttrTest& a, const AttrTest& b) {
+        return a.attr == b.attr && ops::equal(a.value, b.value);
+      };
+      code_.push_back({.kind = Instr::Kind::kAttrIs, .a = node, .data = pooled(program_.attr_tests, test, same)});
+      return;
+    }
+    const auto [it, fresh] = bindings_.try_emplace(attr.bind, Binding{attr.bind, Binding::Kind::kAttr, node, attr.attr});
+    if (fresh) return;
+    const AttrPair pair{attr.attr, it->second.attr};
+    code_.push_back({.kind = Instr::Kind::kAttrSame,
+                     .a = node,
+                     .b = it->second.index,
+                     .data = pooled(program_.attr_pairs, pair, std::equal_to<>())});
+  }
+
+  void leaf(const PatternNode& pattern, std::uint16_t reg) {
+    if (pattern.kind == PatternNode::Kind::kVariable) bind_value(pattern.name, reg);
+    if (pattern.kind != PatternNode::Kind::kLiteral) return;
+    code_.push_back({.kind = Instr::Kind::kLiteral,
+                     .a = reg,
+                     .data = pooled(program_.literals, pattern.literal, same_literal)});
+    const std::string& name = pattern.literal.bind;
+    if (!name.empty()) bindings_.try_emplace(name, Binding{name, Binding::Kind::kNumber, reg, {}});
+  }
+
+  void bind_value(const std::string& name, std::uint16_t reg) {
+    const auto [it, fresh] = bindings_.try_emplace(name, Binding{name, Binding::Kind::kValue, reg, {}});
+    if (!fresh) code_.push_back({.kind = Instr::Kind::kSame, .a = reg, .b = it->second.index});
+  }
+
+  /// A wildcard matches whichever way round.
+  bool is_free(std::uint32_t pattern) const {
+    return variant_.nodes[pattern].kind == PatternNode::Kind::kWildcard && !variant_.nodes[pattern].optional;
+  }
+
+  const ops::OpTable& table_;
+  Program& program_;
+  const rule::RewriteVariant& variant_;
+  std::vector<Instr> code_;
+  std::map<std::string, Binding> bindings_;
+  std::uint16_t registers_ = 0, nodes_ = 0, depth_ = 1;
+};
+
+/// Words that an instruction adds to a match record.
+std::uint32_t record_words(const Instr& instr) {
+  if (instr.kind == Instr::Kind::kNode) return 2;
+  if (instr.kind == Instr::Kind::kOperand && instr.peel) return 2;
+  return 0;
+}
+
+void insert(Program& program, PatternInfo pattern, const VariantCompiler& variant) {
+  std::vector<Instr> code = variant.code();
+  code.push_back({.kind = Instr::Kind::kYield, .data = static_cast<std::uint32_t>(program.patterns.size())});
+  std::uint32_t parent = TrieNode::kNone;
+  for (const Instr& instr : code) {
+    pattern.words += record_words(instr);
+    std::uint32_t found = TrieNode::kNone, last = TrieNode::kNone;
+    if (parent == TrieNode::kNone) {
+      for (const std::uint32_t root : program.roots) {
+        if (program.trie[root].instr == instr) found = root;
+      }
+    } else {
+      for (std::uint32_t c = program.trie[parent].first_child; c != TrieNode::kNone && found == TrieNode::kNone;
+           c = program.trie[c].next_sibling) {
+        if (program.trie[c].instr == instr) found = c;
+        last = c;
+      }
+    }
+    if (found == TrieNode::kNone) {
+      found = static_cast<std::uint32_t>(program.trie.size());
+      program.trie.push_back({.instr = instr, .parent = parent});
+      if (parent == TrieNode::kNone) {
+        program.roots.push_back(found);
+      } else if (last == TrieNode::kNone) {
+        program.trie[parent].first_child = found;
+      } else {
+        program.trie[last].next_sibling = found;
+      }
+    }
+    pattern.code.push_back(found);
+    parent = found;
+  }
+  TrieNode& root = program.trie[pattern.code.front()];
+  root.depth = std::max(root.depth, variant.depth());
+  program.registers = std::max(program.registers, variant.registers());
+  program.nodes = std::max(program.nodes, variant.nodes());
+  program.patterns.push_back(std::move(pattern));
+}
+
+}  // namespace
+
+Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
+                                const std::vector<RuleId>& selected) {
+  Program program;
+  for (const RuleId id : selected) {
+    const rule::RewriteRule& rewrite = rewrites[id.index];
+    for (std::size_t v = 0; v < rewrite.variants.size(); ++v) {
+      const rule::RewriteVariant& variant = rewrite.variants[v];
+      if (variant.roots.size() != 1) {
+        return fail(ErrorKind::kUnsupported,
+                    "rewrite '" + rewrite.name + "' has several match clauses, which only 'fuse' may have", rewrite.span);
+      }
+      const PatternNode& root = variant.nodes[variant.roots[0]];
+      if (root.kind != PatternNode::Kind::kApply) {
+        return fail("the pattern of rewrite '" + rewrite.name + "' is not an operator, so it would match everything",
+                    root.span);
+      }
+      VariantCompiler compiler(table, program, variant);
+      FW_TRY_STATUS(compiler.run());
+      PatternInfo pattern;
+      pattern.rule = id;
+      pattern.variant = static_cast<std::uint32_t>(v);
+      pattern.bindings = compiler.bindings();
+      insert(program, std::move(pattern), compiler);
+    }
+  }
+  return program;
+}
+
+}  // namespace fusewright::match

@@ -1,0 +1,300 @@
+#include "fusewright/rule/parse.hpp"
+
+#include <cctype>
+
+#include "src/rule/tree.hpp"
+
+namespace fusewright::rule {
+
+namespace g = fuse_grammar;
+namespace peg = tao::pegtl;
+
+namespace {
+
+// The recursive descent takes some fifty frames for a level of brackets; nobody writes a formula this deep.
+constexpr int kDeepest = 64;
+constexpr std::size_t kMostErrors = 20;
+
+// --- What was expected, in words ---------------------------------------------------------------------
+
+template <class Rule>
+inline constexpr const char* expected = "something else";
+#define FW_EXPECTED(rule, text) \
+  template <>                   \
+  inline constexpr const char* expected<g::rule> = text
+FW_EXPECTED(expression, "an expression");
+FW_EXPECTED(expressions, "an expression");
+FW_EXPECTED(argument, "an operand or a named attribute");
+FW_EXPECTED(operand, "an operand pattern");
+FW_EXPECTED(number, "a number");
+FW_EXPECTED(close_paren, "')' or ','");
+FW_EXPECTED(close_bracket, "']'");
+FW_EXPECTED(close_brace, "'}'");
+FW_EXPECTED(open_paren, "'('");
+FW_EXPECTED(equals, "'='");
+FW_EXPECTED(question, "'?' (an optional part is written [+ bias]?)");
+FW_EXPECTED(postfix, "an operand");
+FW_EXPECTED(negation, "an operand");
+FW_EXPECTED(along, "an operand");
+FW_EXPECTED(product, "an operand");
+FW_EXPECTED(sum, "an operand");
+FW_EXPECTED(coalesce, "an operand");
+FW_EXPECTED(negated, "a condition");
+FW_EXPECTED(conjunction, "a condition");
+FW_EXPECTED(disjunction, "an expression");
+FW_EXPECTED(word_else, "'else'");
+FW_EXPECTED(fold_body, "'{' or '('");
+FW_EXPECTED(pattern, "a pattern");
+FW_EXPECTED(product_pattern, "a pattern");
+FW_EXPECTED(negated_pattern, "a pattern");
+FW_EXPECTED(alternative, "a pattern or an operator");
+FW_EXPECTED(optional_operator, "one of + - * /");
+FW_EXPECTED(chain, "a segment (an operator class or an operator with its operands)");
+FW_EXPECTED(segment, "a segment (an operator class or an operator with its operands)");
+FW_EXPECTED(class_expression, "an operator or a class");
+FW_EXPECTED(class_primary, "an operator or a class");
+FW_EXPECTED(bounds_range, "bounds such as {2,8}");
+FW_EXPECTED(start_of_rule, "'{', or exactness(...), kernel(...) or requires target(...) before it");
+FW_EXPECTED(end_of_rule, "'}' or a clause (match, where, let, to, no_duplicate, test, reject)");
+FW_EXPECTED(end_of_op, "'}', a let, or a result such as y = ...");
+FW_EXPECTED(end_of_test, "'}', an input such as x: f32[2,3], or a clause (let, match, to, kernels)");
+FW_EXPECTED(test_body, "'{'");
+FW_EXPECTED(tensor_type, "a type such as f32[2,3]");
+FW_EXPECTED(dimensions, "'[' with the extents");
+FW_EXPECTED(dimension, "an extent: a number or a name");
+FW_EXPECTED(exactness_word, "an exactness (bitexact, reassociating, contracting, factoring, approximate(rtol), excess_precision)");
+FW_EXPECTED(word_target, "'target'");
+FW_EXPECTED(parameter, "an operand's name");
+FW_EXPECTED(attribute, "an attribute's name");
+FW_EXPECTED(result_name, "a result's name");
+FW_EXPECTED(declaration, "a declaration (include, ruleset, op, opclass, rewrite, fuse)");
+#undef FW_EXPECTED
+template <>
+inline constexpr const char* expected<g::token<g::name>> = "a name";
+template <>
+inline constexpr const char* expected<g::token<g::kebab_name>> = "a name";
+template <>
+inline constexpr const char* expected<g::token<g::operator_name>> = "an operator or a class";
+template <>
+inline constexpr const char* expected<g::token<g::text>> = "a file name in quotes";
+template <>
+inline constexpr const char* expected<g::token<g::number>> = "a number";
+template <>
+inline constexpr const char* expected<g::token<g::integer>> = "a whole number";
+template <>
+inline constexpr const char* expected<g::token<peg::identifier>> = "a name";
+template <>
+inline constexpr const char* expected<peg::one<'"'>> = "a closing '\"' on the same line";
+
+struct Stop {
+  const char* place;
+  const char* what;
+};
+
+template <class Rule>
+struct Control : peg::normal<Rule> {
+  template <class Input, class... States>
+  [[noreturn]] static void raise(const Input& in, States&&...) {
+    throw Stop{in.current(), expected<Rule>};
+  }
+};
+
+// --- Which rules make nodes --------------------------------------------------------------------------
+
+template <class Rule>
+using Selector = peg::parse_tree::selector<
+    Rule,
+    peg::parse_tree::store_content::on<
+        g::name, g::applied_name, g::operator_name, g::kebab_name, g::integer, g::decimal, g::infinity, g::approximate,
+        g::truth, g::text, g::rest_argument, g::named_argument, g::arguments, g::call, g::fold_call, g::list_value,
+        g::nested, g::slice_colon, g::index, g::field, g::power_operator, g::minus_sign, g::product_operator,
+        g::sum_operator, g::coalesce_operator, g::comparison_operator, g::word_not, g::expressions, g::alias,
+        g::tolerance, g::literal_pattern, g::optional_mark, g::name_pattern, g::wildcard_pattern, g::attribute_pattern,
+        g::operands, g::result, g::application, g::choice, g::product_pattern_operator, g::optional_operator,
+        g::optional_part, g::class_braces, g::class_operator, g::bounds_star, g::bounds_plus, g::bounds_range,
+        g::class_segment, g::applied_class, g::segment, g::times, g::sharing, g::chain, g::exactness_word, g::exactness,
+        g::kernel, g::requires_target, g::header, g::let_clause, g::where_clause, g::to_clause, g::no_duplicate_clause,
+        g::match_pattern, g::match_chain, g::tensor_type, g::constant_mark, g::input, g::match_outputs,
+        g::kernels_clause, g::because, g::test_mark, g::reject_mark, g::test, g::documentation, g::include,
+        g::ruleset_open, g::ruleset, g::ellipsis, g::parameter, g::attribute_kind, g::attribute_default, g::attribute,
+        g::result_name, g::formula, g::value_clause, g::op_block, g::op, g::opclass, g::rewrite, g::fuse>,
+    peg::parse_tree::fold_one::on<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison, g::coalesce,
+                                  g::sum, g::product, g::along, g::negation, g::power, g::postfix, g::choice_pattern,
+                                  g::aliased_pattern, g::negated_pattern, g::product_pattern, g::pattern,
+                                  g::class_expression>>;
+
+using Input = peg::memory_input<peg::tracking_mode::lazy, peg::eol::lf_crlf>;
+
+// --- Errors ------------------------------------------------------------------------------------------
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// The token that starts at `at`: a word, a number, or one mark.
+std::string token_at(const std::string& text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (is_word(text[at]) && end < text.size() && is_word(text[end])) ++end;
+  return text.substr(at, end - at);
+}
+
+/// The token before `at`, or empty at the start of the file.
+std::string token_before(const std::string& text, const Scan& scan, std::size_t at) {
+  while (at > 0 && !scan.significant[at - 1]) --at;
+  if (at == 0) return {};
+  std::size_t begin = at - 1;
+  while (is_word(text[at - 1]) && begin > 0 && is_word(text[begin - 1])) --begin;
+  return text.substr(begin, at - begin);
+}
+
+bool printable(const std::string& word) {
+  for (const char c : word) {
+    if (c < ' ' || c > '~') return false;
+  }
+  return !word.empty();
+}
+
+Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop& stop) {
+  const std::string& text = source->text;
+  const auto at = static_cast<std::size_t>(stop.place - text.data());
+  const std::string before = token_before(text, scan, at);
+  Diagnostic result;
+  result.message = std::string("expected ") + stop.what;
+  if (printable(before)) result.message += " after '" + before + "'";
+  if (at == text.size()) {
+    result.message += ", but the file ends";
+    result.span = {source, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at)};
+    return result;
+  }
+  const std::string found = token_at(text, at);
+  if (printable(found)) result.message += ", found '" + found + "'";
+  result.span = {source, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + found.size())};
+  if (text.compare(at, 2, "//") == 0) {
+    result.suggestion = "a comment behind other text starts with '#'";
+  } else if (is_word(found[0])) {
+    // Only where a keyword could stand: the words are those of the message.
+    std::vector<std::string> words;
+    std::string word;
+    for (const char* c = stop.what;; ++c) {
+      if (is_word(*c)) word += *c;
+      else if (word.size() > 1) words.push_back(std::exchange(word, {}));
+      else word.clear();
+      if (*c == 0) break;
+    }
+    const std::string near = nearest(found, words);
+    if (!near.empty() && near != found) result.suggestion = "did you mean '" + near + "'?";
+  }
+  return result;
+}
+
+/// Where parsing can go on after an error: the next line that starts with a word of a declaration in the same column
+/// as declarations stand, so that one slip is one error.
+std::size_t next_declaration(const std::string& text, const Scan& scan, std::size_t at) {
+  static constexpr std::string_view kStarts[] = {"rewrite ", "fuse ", "op ", "opclass ", "ruleset ", "include ", "///"};
+  while ((at = text.find('\n', at)) != std::string::npos) {
+    ++at;
+    for (const std::string_view start : kStarts) {
+      if (text.compare(at, start.size(), start) == 0 && (scan.significant[at])) return at;
+    }
+  }
+  return text.size();
+}
+
+}  // namespace
+
+Scan scan_source(const SourcePtr& source) {
+  const std::string& text = source->text;
+  Scan scan;
+  scan.significant.assign(text.size() + 1, false);
+  int depth = 0;
+  bool line_start = true;
+  bool too_deep = false;
+  const auto skip_line = [&](std::size_t& i) {
+    while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      line_start = true;
+      continue;
+    }
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f') continue;
+    const bool first = std::exchange(line_start, false);
+    if (c == '#') {
+      skip_line(i);
+    } else if (c == '/' && text.compare(i, 3, "///") == 0) {
+      const std::size_t begin = i;
+      skip_line(i);
+      for (std::size_t k = begin; k <= i; ++k) scan.significant[k] = true;
+    } else if (first && text.compare(i, 2, "//") == 0) {
+      skip_line(i);
+    } else if (c == '"') {
+      scan.significant[i] = true;
+      while (i + 1 < text.size() && text[i + 1] != '\n') {
+        scan.significant[++i] = true;
+        if (text[i] == '"') break;
+      }
+    } else {
+      scan.significant[i] = true;
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if (c == ')' || c == ']' || c == '}') --depth;
+      if (depth > kDeepest && !too_deep) {
+        too_deep = true;
+        const auto at = static_cast<std::uint32_t>(i);
+        scan.errors.push_back({Severity::kError, Span{source, at, at + 1},
+                               "brackets nested deeper than " + std::to_string(kDeepest), {}, {}});
+      }
+    }
+  }
+  return scan;
+}
+
+Result<ast::File> parse_rules(const SourcePtr& source) {
+  const std::string& text = source->text;
+  if (text.size() > (std::size_t{1} << 26)) return fail("a rule file above 64 MiB", Span{source, 0, 0});
+  const Scan scan = scan_source(source);
+  if (!scan.errors.empty()) return std::unexpected(Error{ErrorKind::kInput, scan.errors});
+
+  TreeReader reader(source, scan);
+  ast::File file{source, {}};
+  Error error;
+  std::vector<std::size_t> open_blocks;
+  const auto close_block = [&] {
+    auto& block = std::get<ast::Ruleset>(file.items[open_blocks.back()].what);
+    block.items = static_cast<std::uint32_t>(file.items.size() - open_blocks.back() - 1);
+    open_blocks.pop_back();
+  };
+
+  std::size_t at = 0;
+  while (at < text.size() && error.diagnostics.size() < kMostErrors) {
+    Input in(text.data() + at, text.data() + text.size(), source->name);
+    try {
+      if (at == 0) peg::parse<g::start_of_file>(in);
+      while (!in.empty()) {
+        if (!open_blocks.empty() && peg::parse<g::ruleset_close>(in)) {
+          close_block();
+          continue;
+        }
+        const auto tree = peg::parse_tree::parse<g::item, TreeNode, Selector, peg::nothing, Control>(in);
+        file.items.push_back(reader.item(*tree));
+        const auto* block = std::get_if<ast::Ruleset>(&file.items.back().what);
+        if (block != nullptr && block->block) open_blocks.push_back(file.items.size() - 1);
+      }
+      at = text.size();
+    } catch (const Stop& stop) {
+      error.diagnostics.push_back(stop_diagnostic(source, scan, stop));
+      at = next_declaration(text, scan, static_cast<std::size_t>(stop.place - text.data()));
+    }
+  }
+  if (!open_blocks.empty() && error.diagnostics.empty()) {
+    const Span open = file.items[open_blocks.back()].span;
+    Diagnostic d{Severity::kError, {source, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(text.size())},
+                 "expected '}' at the end of the ruleset, but the file ends", {}, {}};
+    d.notes.push_back({open, "the ruleset begins here"});
+    error.diagnostics.push_back(std::move(d));
+  }
+  while (!open_blocks.empty()) close_block();
+  for (auto& d : reader.take_errors()) error.diagnostics.push_back(std::move(d));
+  if (!error.diagnostics.empty()) return std::unexpected(std::move(error));
+  return file;
+}
+
+}  // namespace fusewright::rule
