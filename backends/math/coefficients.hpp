@@ -59,7 +59,7 @@ struct Coefficients<double> {
   // log2((1+s)/(1-s)) = s (c0 + c1 u + c2 u^2 + u^3 P(u)), u = s^2
   static constexpr double kLog2Tail[] = {0x1.a61762a7ae384p-2, 0x1.484b13d733c17p-2, 0x1.0c9a85025ec03p-2, 0x1.c68f0434f703fp-3, 0x1.8a0615abad3acp-3, 0x1.593fee0cccaacp-3, 0x1.5fefb687d168dp-3};
   // tanh(x) = x + x u P(u), u = x^2 <= 1
-  static constexpr double kTanh[] = {-0x1.555555555550fp-2, 0x1.111111110d7e0p-3, -0x1.ba1ba1b80fe79p-5, 0x1.664f4836884d0p-6, -0x1.226e2ebcf297dp-7, 0x1.d6d30fafe206fp-9, -0x1.7d9bc9772c5c9p-10, 0x1.35212c628ea17p-11, -0x1.f335e545e67dep-13, 0x1.8d79a563c89d5p-14, -0x1.2eb0ffb017f7dp-15, 0x1.9e076f5ab5537p-17, -0x1.cad3368421e53p-19, 0x1.5f31038ac9827p-21, -0x1.0d0fec5459cd2p-24};
+  static constexpr double kTanh[] = {-0x1.555555555554fp-2, 0x1.1111111110b21p-3, -0x1.ba1ba1b9dd856p-5, 0x1.664f487873e64p-6, -0x1.226e3458ca1f4p-7, 0x1.d6d3aed4803a1p-9, -0x1.7da1da3f111f7p-10, 0x1.354b49a832cbbp-11, -0x1.f4de95c26f427p-13, 0x1.939b65b86a345p-14, -0x1.3f4b8f83e1bb3p-15, 0x1.df1db68302ef8p-17, -0x1.3f404f0e5d6bap-18, 0x1.552cc82dc6d82p-20, -0x1.f435a060a480ep-23, 0x1.6dde0f383fb4fp-26};
   // sinh(x) = x + x u P(u), u = x^2 <= 1
   static constexpr double kSinh[] = {0x1.5555555555555p-3, 0x1.111111111119bp-7, 0x1.a01a01a00735bp-13, 0x1.71de3a68d03e2p-19, 0x1.ae6441226ad41p-26, 0x1.61314d8d7a507p-33, 0x1.a66513016a916p-41, 0x1.d2a9d4e41e7b2p-48};
   // sin(x) = x + x u P(u), u = x^2, |x| <= pi/4
@@ -67,11 +67,11 @@ struct Coefficients<double> {
   // cos(x) = 1 - u/2 + u^2 P(u), u = x^2, |x| <= pi/4
   static constexpr double kCos[] = {0x1.555555555554bp-5, -0x1.6c16c16c1500dp-10, 0x1.a01a019c8dd1cp-16, -0x1.27e4f7f04ffbbp-22, 0x1.1ee9dacb6925ep-29, -0x1.8fa5ec7253403p-37};
   // tan(x) = x + x u P(u), u = x^2, |x| <= pi/4
-  static constexpr double kTan[] = {0x1.55555555554f0p-2, 0x1.11111111184d3p-3, 0x1.ba1ba1b454648p-5, 0x1.664f49ac97e03p-6, 0x1.226e11e9cd529p-7, 0x1.d6d942d36d157p-9, 0x1.7d5aaf9042168p-10, 0x1.37ffd982a9643p-11, 0x1.d2370e1be3eb6p-13, 0x1.1e954634e8143p-13, -0x1.bd3bbb86c90c3p-16, 0x1.77a856b908f9bp-14, -0x1.78d2371d1da43p-15, 0x1.5e22f151060cbp-16};
+  static constexpr double kTan[] = {0x1.555555555555ep-2, 0x1.11111111105d2p-3, 0x1.ba1ba1babf336p-5, 0x1.664f485d2506cp-6, 0x1.226e3a818c656p-7, 0x1.d6d2e7a17cbe6p-9, 0x1.7db1903cddb2dp-10, 0x1.34bc072c7bd7cp-11, 0x1.ff300e68b11f9p-13, 0x1.5e6eaf6cdd629p-14, 0x1.1a0cc94c28521p-14, -0x1.aeb9ecab2c5f6p-16, 0x1.9853ff41a584ap-15, -0x1.97a60d964c5adp-16, 0x1.4901b55dbf7ffp-17};
   // erf(x) = x + x P(u), u = x^2 <= 1
   static constexpr double kErf[] = {0x1.06eba8214db69p-3, -0x1.812746b037a25p-2, 0x1.ce2f21a0458d8p-4, -0x1.b82ce31354cf3p-6, 0x1.565bcd2c63143p-8, -0x1.c02db9331f63dp-11, 0x1.f9a3b953b1befp-14, -0x1.f4dcf167e2bbcp-17, 0x1.ba6915fa52a3dp-20, -0x1.6390d99da5c18p-23, 0x1.13214af1e3ec0p-26, -0x1.c4bf729078975p-30, 0x1.3baa46e26054ap-33};
   // erfc(a) exp(a^2) (1 + 2a) = P(t), t = (a-4)/(a+4)
-  static constexpr double kErfcx[] = {0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a28ep-3, 0x1.f7f5df66fd551p-7, 0x1.16ecefcfa5350p-4, -0x1.9ddb23c3e7bcap-4, 0x1.7fee004e1318bp-4, -0x1.0fb06dfe6cf69p-4, 0x1.3079edf660747p-5, -0x1.0962387d52db3p-6, 0x1.49c67294050e0p-8, -0x1.8d4aa1be74c88p-11, -0x1.a1df336958307p-13, 0x1.3be0db33cd234p-13, -0x1.9956fd7b429c2p-16, -0x1.78a487e9996e2p-17, 0x1.7f09be99ca649p-18, 0x1.41cdb555b9484p-22, -0x1.b8f209855ebebp-21, 0x1.1f589ca39cb89p-24, 0x1.c1f57e0cd3cfep-24, -0x1.a28a35769ef32p-27, -0x1.5df9ee33d742bp-27};
+  static constexpr double kErfcx[] = {0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a28ep-3, 0x1.f7f5df66fd7adp-7, 0x1.16ecefcfa5395p-4, -0x1.9ddb23c3e9062p-4, 0x1.7fee004e12564p-4, -0x1.0fb06dfe49fabp-4, 0x1.3079edf6823a2p-5, -0x1.09623884f1bb4p-6, 0x1.49c672865feb2p-8, -0x1.8d4a99fe737b5p-11, -0x1.a1df259dc3e4bp-13, 0x1.3be03ddebd398p-13, -0x1.99593f8755131p-16, -0x1.7884745507604p-17, 0x1.7f28bc307e914p-18, 0x1.3964b9a85b012p-22, -0x1.bb19c55518519p-21, 0x1.4b34facefac6dp-24, 0x1.d9e06fbe18902p-24, -0x1.52af00605bc5fp-26, -0x1.f415610eaefc8p-27, 0x1.4a2a8578637dcp-29, 0x1.966b254414cb8p-30};
   // asin(x) = x + x u P(u), u = x^2 <= 1/4
   static constexpr double kAsin[] = {0x1.5555555555578p-3, 0x1.333333332df05p-4, 0x1.6db6db722d283p-5, 0x1.f1c71a8a91069p-6, 0x1.6e8be00eed163p-6, 0x1.1c49da6c7ef20p-6, 0x1.ca21abccc6b3fp-7, 0x1.7573b1f5b7dfbp-7, 0x1.61a353c2a8550p-7, 0x1.dfbbc73005b99p-9, 0x1.658d5457137b1p-6, -0x1.5acd881da0c58p-6, 0x1.0c2d1243ba681p-5};
   // atan(x) = x + x u P(u), u = x^2 <= 1

@@ -33,12 +33,20 @@ FW_INLINE V erfc_large(V a) {
   using T = typename L::T;
   using C = ErfConstants<T>;
   a = L::select(a > C::kZero, C::kZero, a);
+  // P(t) / (1 + 2a) to double length
   V t = (a - C::kCentre) / (a + C::kCentre);
-  V scaled = L::polynomial(t, Coefficients<T>::kErfcx) / L::fma(a, 2, 1);
+  auto p = Double<L>::fast_sum(Coefficients<T>::kErfcx[0], t * L::polynomial_tail(t, Coefficients<T>::kErfcx));
+  auto divisor = Double<L>::sum(a + a, 1);
+  V inverse = V(1) / divisor.high;
+  V quotient = p.high * inverse;
+  V remainder = L::fma(-quotient, divisor.high, p.high) + p.low;
+  V quotient_low = L::fma(-quotient, divisor.low, remainder) * inverse;
+  // times e^(-a^2) = 2^n (1 + e), with the square to double length
   auto square = Double<L>::product(a, a);
   auto reduced = exp_reduce<L>(-square.high);
-  V exponential = exp_small<L>(reduced.r - square.low);
-  return L::scale(exponential * scaled, reduced.n.integer);
+  V r = reduced.r;
+  V e = r + L::fma(r * r, L::polynomial(r, Coefficients<T>::kExp), reduced.low - square.low);
+  return L::scale(quotient + L::fma(quotient, e, quotient_low), reduced.n.integer);
 }
 
 /// erfc(a) for a >= 1, to an absolute error that is small beside erf(a).

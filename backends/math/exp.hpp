@@ -42,10 +42,10 @@ FW_INLINE V clamp(V x, typename L::T low, typename L::T high) {
   return L::select(x > high, high, x);
 }
 
-/// x = n ln 2 + r with |r| <= ln(2)/2.
+/// x = n ln 2 + r + low with |r| <= ln(2)/2; low is what r cannot hold.
 template <class L>
 struct ExpReduced {
-  typename L::V r;
+  typename L::V r, low;
   typename L::Rounded n;
 };
 
@@ -53,8 +53,9 @@ template <class L>
 FW_INLINE ExpReduced<L> exp_reduce(typename L::V x) {
   using E = ExpLimits<typename L::T>;
   auto n = L::round_product(x, E::kLog2E);
-  auto r = L::fma(n.value, -E::kLn2High, x);
-  return {L::fma(n.value, -E::kLn2Low, r), n};
+  auto first = L::fma(n.value, -E::kLn2High, x);  // exact
+  auto r = L::fma(n.value, -E::kLn2Low, first);
+  return {r, L::fma(n.value, -E::kLn2Low, first - r), n};
 }
 
 /// e^r for |r| <= ln(2)/2.
@@ -94,12 +95,13 @@ template <class L, class V = typename L::V>
 FW_INLINE V expm1(V x) {
   using T = typename L::T;
   using E = ExpLimits<T>;
-  auto reduced = exp_reduce<L>(clamp<L>(x, E::kExpm1MinusOne, E::kOverflow));
-  V r = reduced.r;
-  V small = L::fma(r * r, L::polynomial(r, Coefficients<T>::kExpm1), r);
-  // 2^n (small + 1) - 1, at half its size because 2^n itself may overflow.
-  V half_power = L::power_of_two(reduced.n.integer - typename L::I(1));
-  V half = L::fma(half_power, small, half_power - T(0.5));
+  auto [r, low, n] = exp_reduce<L>(clamp<L>(x, E::kExpm1MinusOne, E::kOverflow));
+  V tail = L::fma(r * r, L::polynomial(r, Coefficients<T>::kExpm1), low);
+  // 2^n - 1 + 2^n (r + tail), at half its size because 2^n itself may overflow. Where 2^n - 1 nearly cancels against
+  // 2^n r, what their sum loses is worth keeping.
+  V half_power = L::power_of_two(n.integer - typename L::I(1));
+  auto sum = Double<L>::fast_sum(half_power - T(0.5), half_power * r);
+  V half = sum.high + L::fma(half_power, tail, sum.low);
   return L::select(L::abs(x) < E::kIdentity, x, half + half);
 }
 

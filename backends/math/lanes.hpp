@@ -144,15 +144,19 @@ struct Lanes {
       return fma(horner<Size, First + 1>(x, c), x, c[First]);
     }
   }
-  /// The same value up to rounding; even and odd powers apart, which halves the chain of dependent operations.
+  /// (sum of c[k] x^k - c[0]) / x. Long ones with even and odd powers apart, which halves the chain of dependent operations.
   template <int Size>
-  FW_INLINE V polynomial(V x, const T (&c)[Size]) {
+  FW_INLINE V polynomial_tail(V x, const T (&c)[Size]) {
     if constexpr (Size < 10) {
-      return horner(x, c);
+      return horner<Size, 1>(x, c);
     } else {
       V square = x * x;
-      return fma(strided<Size, 1>(square, c), x, strided<Size, 0>(square, c));
+      return fma(strided<Size, 2>(square, c), x, strided<Size, 1>(square, c));
     }
+  }
+  template <int Size>
+  FW_INLINE V polynomial(V x, const T (&c)[Size]) {
+    return fma(x, polynomial_tail(x, c), c[0]);
   }
   template <int Size, int First>
   FW_INLINE V strided(V square, const T (&c)[Size]) {

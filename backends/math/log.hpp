@@ -51,14 +51,14 @@ struct LogKernel<Lanes<double, N>> {
   }
 };
 
-/// exponent ln 2 + log(1+f).
+/// exponent ln 2 + log(1 + f), and `low` on top of it.
 template <class L, class V = typename L::V>
-FW_INLINE V log_combine(V f, typename L::I exponent) {
+FW_INLINE V log_combine(V f, typename L::I exponent, V low = V(0)) {
   using T = typename L::T;
   using E = ExpLimits<T>;
   V e = L::template convert<T>(exponent);
   auto sum = Double<L>::fast_sum(e * E::kLn2High, f);
-  return sum.high + L::fma(e, E::kLn2Low, sum.low + LogKernel<L>::tail(f));
+  return sum.high + L::fma(e, E::kLn2Low, (sum.low + low) + LogKernel<L>::tail(f));
 }
 
 /// The value at and below zero, at infinity and for NaN, for functions with the domain of log.
@@ -82,10 +82,13 @@ FW_INLINE V log1p(V x) {
   using I = typename L::I;
   auto sum = Double<L>::sum(1, x);
   auto reduced = log_reduce<L>(sum.high, LogKernel<L>::kLowest);
-  // What 1 + x lost goes into f; past 2^60 it no longer matters, but must stay finite.
+  // What 1 + x lost goes into f, and what f cannot hold of it, times the derivative of log(1+f), into the result. Past 2^60
+  // it no longer matters, but must stay finite.
   I shift = L::select_int(reduced.exponent > I(60), I(60), reduced.exponent);
-  V f = L::fma(sum.low, L::power_of_two(-shift), reduced.mantissa - T(1));
-  V result = log_special<L>(sum.high, log_combine<L>(f, reduced.exponent));
+  V lost = sum.low * L::power_of_two(-shift);
+  auto f = Double<L>::sum(reduced.mantissa - T(1), lost);
+  V low = L::fma(-f.low, f.high, f.low);
+  V result = log_special<L>(sum.high, log_combine<L>(f.high, reduced.exponent, low));
   return L::select(L::abs(x) < ExpLimits<T>::kIdentity, x, result);
 }
 
@@ -178,7 +181,7 @@ FW_INLINE V asinh(V x) {
   V square = a * a;
   V argument = a + square / (V(1) + L::sqrt(square + T(1)));
   auto large = a > kLarge;
-  V result = log1p<L>(L::select(large, a, argument));
+  V result = log1p<L>(L::select(large, a - T(1), argument));
   result = L::select(large, result + ExpLimits<T>::kLn2High + ExpLimits<T>::kLn2Low, result);
   return L::copysign(result, x);
 }
@@ -190,7 +193,8 @@ FW_INLINE V acosh(V x) {
   V t = x - T(1);
   auto large = x > kLarge;
   V result = log1p<L>(L::select(large, t, t + L::sqrt(L::fma(t, t, t + t))));
-  return L::select(large, result + ExpLimits<T>::kLn2High + ExpLimits<T>::kLn2Low, result);
+  result = L::select(large, result + ExpLimits<T>::kLn2High + ExpLimits<T>::kLn2Low, result);
+  return L::select(x < 1, T(__builtin_nan("")), result);
 }
 
 template <class L, class V = typename L::V>

@@ -92,7 +92,7 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
                        TypeId type, bool commutes, std::uint32_t hash) {
   const auto id = static_cast<std::uint32_t>(nodes_.size());
   const auto first = static_cast<std::uint32_t>(operands_.size());
-  FW_CHECK(id < ENodeId::kInvalid && first + operands.size() < kNoSlot) << "e-graph full";
+  FW_CHECK(id < MatchWord::kSwapped && first + operands.size() < kNoSlot) << "e-graph full";
   nodes_.push_back({op, attrs, first, static_cast<std::uint16_t>(operands.size()), false, commutes});
   FW_CHECK(nodes_.back().arity == operands.size()) << "an operator of " << operands.size() << " operands";
   stamps_.push_back(round_);
@@ -282,7 +282,7 @@ Reason EGraph::proof_reason(EClassId term) const {
   }
 }
 
-ApplicationId EGraph::begin_application(PatternId pattern, std::span<const ENodeId> matched) {
+ApplicationId EGraph::begin_application(PatternId pattern, std::span<const MatchWord> matched) {
   current_changed_ = false;
   if (!options_.record) return {};
   current_ = ApplicationId(applications_.size());

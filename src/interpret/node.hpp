@@ -33,7 +33,7 @@ using Tensors = std::vector<Tensor>;
 using NodeFn = Result<Tensors> (*)(const NodeCall&);
 
 /// Null for operators that are not computed from tensors alone: control flow, parameters, custom calls, composites.
-NodeFn find_node_fn(std::string_view op);
+NodeFn find_node_fn(const ops::OpInfo& info);
 
 // elementwise.cpp
 Result<Tensors> eval_elementwise(const NodeCall& call);  ///< every row with a scalar operation

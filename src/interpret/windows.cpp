@@ -4,13 +4,16 @@ namespace fusewright::interpret {
 
 std::vector<std::vector<Tap>> window_taps(const WindowAxis& axis) {
   std::vector<std::vector<Tap>> taps(static_cast<std::size_t>(axis.output));
-  for (std::int64_t output = 0; output < axis.output; ++output)
-    for (std::int64_t tap = 0; tap < axis.window; ++tap) {
-      // Position in the dilated input: only every base_dilation-th place holds an element.
-      const std::int64_t place = output * axis.stride + tap * axis.window_dilation - axis.pad_low;
-      if (place < 0 || place % axis.base_dilation != 0 || place / axis.base_dilation >= axis.input) continue;
-      taps[static_cast<std::size_t>(output)].push_back({place / axis.base_dilation, tap});
+  for (std::int64_t output = 0; output < axis.output; ++output) {
+    // Places in the dilated input, of which only every base_dilation-th holds an element, start at `first`.
+    const std::int64_t first = output * axis.stride - axis.pad_low;
+    std::int64_t tap = first >= 0 ? 0 : (-first + axis.window_dilation - 1) / axis.window_dilation;
+    for (; tap < axis.window; ++tap) {
+      const std::int64_t place = first + tap * axis.window_dilation;
+      if (place / axis.base_dilation >= axis.input) break;
+      if (place % axis.base_dilation == 0) taps[static_cast<std::size_t>(output)].push_back({place / axis.base_dilation, tap});
     }
+  }
   return taps;
 }
 

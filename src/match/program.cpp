@@ -83,6 +83,7 @@ class VariantCompiler {
     Instr choose{.kind = Instr::Kind::kNode, .a = reg, .b = me, .c = count};
     choose.result = static_cast<std::uint16_t>(pattern.result);
     choose.data = pooled(program_.op_sets, pattern.ops, std::equal_to<>());
+    choose.pack = std::ranges::any_of(pattern.ops.ops, [&](ops::OpId op) { return table_[op].results.size() > 1; });
     choose.swap = count >= 2 && !(is_free(pattern.operands[0]) && is_free(pattern.operands[1]));
     code_.push_back(choose);
     if (!pattern.name.empty()) bind_value(pattern.name, reg);
@@ -149,13 +150,6 @@ class VariantCompiler {
   std::uint16_t registers_ = 0, nodes_ = 0, depth_ = 1;
 };
 
-/// Words that an instruction adds to a match record.
-std::uint32_t record_words(const Instr& instr) {
-  if (instr.kind == Instr::Kind::kNode) return 2;
-  if (instr.kind == Instr::Kind::kOperand && instr.peel) return 2;
-  return 0;
-}
-
 void insert(Program& program, PatternInfo pattern, const VariantCompiler& variant) {
   std::vector<Instr> code = variant.code();
   code.push_back({.kind = Instr::Kind::kYield, .data = static_cast<std::uint32_t>(program.patterns.size())});
@@ -176,7 +170,7 @@ void insert(Program& program, PatternInfo pattern, const VariantCompiler& varian
     }
     if (found == TrieNode::kNone) {
       found = static_cast<std::uint32_t>(program.trie.size());
-      program.trie.push_back({.instr = instr, .parent = parent});
+      program.trie.push_back({.instr = instr, .parent = parent, .word = pattern.words - record_words(instr)});
       if (parent == TrieNode::kNone) {
         program.roots.push_back(found);
       } else if (last == TrieNode::kNone) {
@@ -196,6 +190,12 @@ void insert(Program& program, PatternInfo pattern, const VariantCompiler& varian
 }
 
 }  // namespace
+
+std::uint32_t record_words(const Instr& instr) {
+  if (instr.kind == Instr::Kind::kNode) return instr.pack ? 2 : 1;
+  if (instr.kind == Instr::Kind::kOperand && instr.peel) return 2;
+  return 0;
+}
 
 Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
                                 const std::vector<RuleId>& selected) {

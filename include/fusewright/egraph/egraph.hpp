@@ -39,10 +39,10 @@ struct Reason {
   ApplicationId application;  ///< kApplication
 };
 
-/// A rule applied once: the e-nodes that its pattern matched, root first (PatternPaths tells how they hang together).
+/// A rule applied once, with its match record (see ematch.hpp).
 struct Application {
   PatternId pattern;
-  std::uint32_t first = 0, count = 0;  ///< of the matched nodes, see EGraph::matched
+  std::uint32_t first = 0, count = 0;  ///< of the record's words, see EGraph::matched
 };
 
 /// A union that was refused because what is known of the two classes differs.
@@ -95,10 +95,11 @@ class EGraph {
   std::size_t live_nodes() const { return live_; }
   std::size_t class_count() const { return classes_alive_; }
   const ENode& operator[](ENodeId n) const { return nodes_[n.index]; }
-  std::span<const EClassId> operands(ENodeId n) const { return {&operands_[nodes_[n.index].first], nodes_[n.index].arity}; }
+  std::span<const EClassId> operands(ENodeId n) const { return {operands_.data() + nodes_[n.index].first, nodes_[n.index].arity}; }
   /// As the node was made: terms, whose classes are its operands.
   std::span<const EClassId> original_operands(ENodeId n) const {
-    return {&original_[nodes_[n.index].first], nodes_[n.index].arity};
+    const auto& pool = options_.record ? original_ : operands_;
+    return {pool.data() + nodes_[n.index].first, nodes_[n.index].arity};
   }
   const ops::Type& type(EClassId c) const { return types_[own_type_[c.index]]; }
   TypeId type_id(EClassId c) const { return own_type_[c.index]; }
@@ -126,12 +127,12 @@ class EGraph {
   // Justifications ----------------------------------------------------------------------------------
   bool records() const { return options_.record; }
   /// Nodes made and classes joined until end_application() are this application's doing.
-  ApplicationId begin_application(PatternId pattern, std::span<const ENodeId> matched);
+  ApplicationId begin_application(PatternId pattern, std::span<const MatchWord> matched);
   /// Forgets the application if it changed nothing. @returns whether it did.
   bool end_application();
   std::size_t application_count() const { return applications_.size(); }
   const Application& operator[](ApplicationId id) const { return applications_[id.index]; }
-  std::span<const ENodeId> matched(ApplicationId id) const {
+  std::span<const MatchWord> matched(ApplicationId id) const {
     return {matched_.data() + applications_[id.index].first, applications_[id.index].count};
   }
   /// The application that made the node; invalid for nodes of the model.
@@ -208,7 +209,7 @@ class EGraph {
   std::vector<SourceSetId> source_of_;
   std::vector<SourceSet> source_sets_;
   std::vector<Application> applications_;
-  std::vector<ENodeId> matched_;
+  std::vector<MatchWord> matched_;
   std::vector<Conflict> conflicts_;
   ApplicationId current_;
   bool current_changed_ = false;

@@ -19,6 +19,20 @@ using match::PatternId;
 /// A set of source nodes of the model file.
 using SourceSetId = Id<struct SourceSetTag>;
 
+/// One word of a match record: an e-node, or none; of a matched node also whether its first two operands were exchanged.
+struct MatchWord {
+  static constexpr std::uint32_t kSwapped = 0x80000000U;
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+
+  std::uint32_t word = kNone;
+
+  constexpr MatchWord() = default;
+  constexpr explicit MatchWord(ENodeId node, bool swapped = false) : word(node.index | (swapped ? kSwapped : 0)) {}
+  constexpr bool none() const { return word == kNone; }
+  constexpr ENodeId node() const { return ENodeId(word & ~kSwapped); }
+  constexpr bool swapped() const { return (word & kSwapped) != 0; }
+};
+
 /// The term that node `n` was made as.
 constexpr EClassId term(ENodeId n) { return EClassId(n.index); }
 /// The node that founded the class of this number.

@@ -32,6 +32,7 @@ struct Instr {
   };
   Kind kind = Kind::kYield;
   bool swap = false, peel = false, optional = false;
+  bool pack = false;  ///< kNode: some of the operators have several results
   std::uint16_t a = 0, b = 0, c = 0;
   std::uint16_t result = 0;  ///< kNode: which result of the operator the class must be
   std::uint32_t data = 0;
@@ -56,6 +57,7 @@ struct TrieNode {
   std::uint32_t parent = kNone;
   std::uint32_t first_child = kNone;
   std::uint32_t next_sibling = kNone;
+  std::uint32_t word = 0;   ///< where its words stand in the match record
   std::uint16_t depth = 0;  ///< of a root: operators below each other that its patterns look at, at most
 };
 
@@ -77,9 +79,13 @@ struct PatternInfo {
   RuleId rule;
   std::uint32_t variant = 0;       ///< of the rule
   std::vector<std::uint32_t> code; ///< trie nodes from the root to the kYield
-  std::uint32_t words = 0;         ///< length of a match record, see egraph/ematch.hpp
+  std::uint32_t words = 0;         ///< length of a match record
   std::vector<Binding> bindings;   ///< by name
 };
+
+/// Words that an instruction adds to a match record: of a node itself and, with `pack`, its result node; with `peel` the
+/// broadcast and the reshape that were looked through.
+std::uint32_t record_words(const Instr& instr);
 
 /// All patterns of a set of rewrites as one matcher, anchored at root operators. Plain data.
 struct Program {

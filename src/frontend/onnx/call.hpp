@@ -63,6 +63,11 @@ class Call {
   ::onnx::AttributeProto* find(std::string_view name, ::onnx::AttributeProto::AttributeType type) const;
 };
 
+/// NumPy's matmul: vectors, matrices, batches that broadcast; the result rounded to `dtype`.
+Value emit_matmul(Emitter& e, Value a, Value b, DType dtype);
+/// Convolution with the attributes of `c`; x is [N, C, spatial...], w is [M, C / group, spatial...].
+Value emit_conv(Call& c, Value x, Value w, DType dtype);
+
 using Handler = std::vector<Value> (*)(Call&);
 struct OperatorRow {
   std::string_view name;

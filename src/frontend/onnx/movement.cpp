@@ -99,7 +99,7 @@ Values split(Call& c) {
   else if (c.opset >= 13 && c.has(1)) sizes = c.known_ints(1, "split");
   if (sizes.empty()) {
     const std::int64_t parts = c.int_attr("num_outputs", c.proto.output_size());
-    if (parts < 1 || parts > extent + 1) refuse("cannot split an axis of " + std::to_string(extent) + " into " + std::to_string(parts));
+    if (parts < 1 || parts != c.proto.output_size()) refuse("it splits into " + std::to_string(parts) + " parts, but has " + std::to_string(c.proto.output_size()) + " outputs");
     const std::int64_t size = (extent + parts - 1) / parts;
     if (c.opset < 18 && extent % parts != 0) refuse("an axis of " + std::to_string(extent) + " does not split into " + std::to_string(parts) + " equal parts");
     for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp(extent - i * size, std::int64_t{0}, size));
@@ -255,8 +255,10 @@ Values pad(Call& c) {
   }
   if (mode != "reflect" && mode != "edge" && mode != "wrap") refuse("mode '" + mode + "' is unknown");
   const Ints dims = c.e.dims(x);
+  constexpr std::int64_t kLongest = std::int64_t{1} << 24;  // of an index list
   for (std::int64_t axis = 0; axis < rank; ++axis) {
     if (low[axis] == 0 && high[axis] == 0) continue;
+    if (dims[axis] + low[axis] + high[axis] > kLongest) unsupported("pads of mode '" + mode + "' beyond 2^24 elements are not supported");
     x = c.e.take(x, padded_indices(mode, dims[axis], low[axis], high[axis]), axis);
   }
   return {x};

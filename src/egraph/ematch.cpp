@@ -1,0 +1,420 @@
+#include "fusewright/egraph/ematch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fusewright/egraph/broadcast.hpp"
+#include "fusewright/support/check.hpp"
+
+namespace fusewright::egraph {
+
+using match::Instr;
+using match::TrieNode;
+
+namespace {
+
+// How many roots are tried between two looks at the clock.
+constexpr std::uint32_t kRootsPerPoll = 256;
+constexpr std::uint8_t kFar = 0xff;
+
+struct OpTraits {
+  bool commutes = false;
+  bool elementwise = false;
+  bool multiple = false;  // several results
+};
+
+}  // namespace
+
+/// One search. Recursion follows the pattern, whose length the compiler bounds, never the e-graph.
+struct Matcher::Run {
+  Run(Matcher& matcher, const Index& index, const MatchOptions& options, MatchSet& out)
+      : m(matcher), egraph(matcher.egraph_), program(matcher.program_), index(index), options(options), out(out) {
+    regs.resize(program.registers);
+    nodes.resize(program.nodes);
+    swapped.resize(program.nodes, 0);
+    std::size_t longest = 0;
+    for (const auto& pattern : program.patterns) longest = std::max<std::size_t>(longest, pattern.words);
+    words.resize(longest);
+    const ops::OpTable& table = egraph.table();
+    traits.resize(table.size() + 2);
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const ops::OpInfo& info = table[OpId(i)];
+      traits[i] = {info.commutative, info.op_class == ops::OpClass::kElementwise, info.results.size() > 1};
+    }
+    broadcast = table.find("broadcast");
+    reshape = table.find("reshape");
+  }
+
+  void run() {
+    find_active();
+    find_levels();
+    for (const std::uint32_t root : program.roots) {
+      if (active[root] == 0) continue;
+      for (const OpId op : program.op_sets[program.trie[root].instr.data].ops) {
+        for (const ENodeId n : index.nodes_of_op(op)) {
+          if (++polled % kRootsPerPoll == 0 && options.poll && options.poll(bytes)) out.stopped = true;
+          if (out.stopped) return;
+          if (is_candidate(n, program.trie[root].depth)) try_root(root, n);
+        }
+      }
+    }
+  }
+
+  /// A branch of the trie is dead where an operator that it needs does not occur.
+  void find_active() {
+    active.assign(program.trie.size(), 0);
+    for (const auto& pattern : program.patterns) {
+      const bool alive = !out.cut[pattern.rule.index] && std::ranges::all_of(pattern.code, [&](std::uint32_t at) {
+        const Instr& instr = program.trie[at].instr;
+        return instr.kind != Instr::Kind::kNode ||
+               std::ranges::any_of(program.op_sets[instr.data].ops,
+                                   [&](OpId op) { return !index.nodes_of_op(op).empty(); });
+      });
+      if (!alive) continue;
+      for (const std::uint32_t at : pattern.code) active[at] = 1;
+    }
+  }
+
+  /// Distance of each class from a change, upwards, as far as any pattern looks.
+  void find_levels() {
+    if (options.since == 0) return;
+    std::uint16_t deepest = 0;
+    for (const std::uint32_t root : program.roots) deepest = std::max(deepest, program.trie[root].depth);
+    levels.assign(index.node_count(), kFar);
+    std::vector<EClassId> frontier, next;
+    for (std::size_t i = 1; i < index.node_count(); ++i) {
+      const ENodeId n(i);
+      const EClassId c = index.class_of(n);
+      if (egraph[n].dead || index.changed_in(n) < options.since || levels[c.index] == 0) continue;
+      levels[c.index] = 0;
+      frontier.push_back(c);
+    }
+    for (std::uint8_t level = 1; level + 2 <= deepest && level < kFar && !frontier.empty(); ++level) {
+      next.clear();
+      for (const EClassId c : frontier) {
+        egraph.for_each_use(c, [&](ENodeId user, std::uint32_t) {
+          const EClassId above = index.class_of(user);
+          if (levels[above.index] != kFar) return;
+          levels[above.index] = level;
+          next.push_back(above);
+        });
+      }
+      frontier.swap(next);
+    }
+  }
+
+  bool is_candidate(ENodeId n, std::uint16_t depth) const {
+    if (options.since == 0 || is_fresh(n)) return true;
+    for (const EClassId c : egraph.operands(n)) {
+      if (levels[c.index] + 2 <= depth) return true;
+    }
+    return false;
+  }
+  bool is_fresh(ENodeId n) const { return index.changed_in(n) >= options.since; }
+
+  void try_root(std::uint32_t at, ENodeId n) {
+    const Instr& instr = program.trie[at].instr;
+    if (!traits[egraph[n].op.index].multiple) {
+      regs[0] = index.class_of(n);
+      choose(at, n, ENodeId(), false);
+      return;
+    }
+    egraph.for_each_use(index.class_of(n), [&](ENodeId user, std::uint32_t) {
+      if (egraph[user].op != egraph.result_op() || egraph.result_number(user) != instr.result) return;
+      regs[0] = index.class_of(user);
+      choose(at, n, user, is_fresh(user));
+    });
+  }
+
+  void children(std::uint32_t at, bool fresh) {
+    for (std::uint32_t c = program.trie[at].first_child; c != TrieNode::kNone; c = program.trie[c].next_sibling) {
+      if (active[c] != 0) step(c, fresh);
+    }
+  }
+
+  void pass(std::uint32_t at, bool fresh) {
+    ++m.counts_[at].passed;
+    children(at, fresh);
+  }
+
+  void step(std::uint32_t at, bool fresh) {
+    const Instr& instr = program.trie[at].instr;
+    ++m.counts_[at].tried;
+    switch (instr.kind) {
+      case Instr::Kind::kNode: return nodes_in(at, regs[instr.a], fresh);
+      case Instr::Kind::kOperand: return operand(at, fresh);
+      case Instr::Kind::kFit:
+        if (fits(instr)) pass(at, fresh);
+        return;
+      case Instr::Kind::kSame:
+        if (regs[instr.a] == regs[instr.b]) pass(at, fresh);
+        return;
+      case Instr::Kind::kLiteral: {
+        const Fact fact = egraph.fact(regs[instr.a]);
+        if (fact.has_splat() && fits_literal(program.literals[instr.data], egraph.facts().splat_of(fact))) {
+          pass(at, fresh);
+        }
+        return;
+      }
+      case Instr::Kind::kAttrIs:
+        if (attr_is(instr)) pass(at, fresh);
+        return;
+      case Instr::Kind::kAttrSame:
+        if (attr_same(instr)) pass(at, fresh);
+        return;
+      case Instr::Kind::kYield: return yield(at, fresh);
+    }
+  }
+
+  void nodes_in(std::uint32_t at, EClassId c, bool fresh) {
+    const Instr& instr = program.trie[at].instr;
+    const std::vector<OpId>& set = program.op_sets[instr.data].ops;
+    if (instr.pack) {
+      for (const auto& [op, result] : index.nodes(c, egraph.result_op())) {
+        if (egraph.result_number(result) != instr.result) continue;
+        const bool changed = fresh || is_fresh(result);
+        for (const auto& entry : index.nodes(egraph.operands(result)[0])) {
+          if (m.op_in_set_[instr.data][entry.op.index] != 0) choose(at, entry.node, result, changed);
+        }
+      }
+    }
+    if (set.size() == 1) {
+      for (const auto& entry : index.nodes(c, set[0])) choose(at, entry.node, ENodeId(), fresh);
+      return;
+    }
+    for (const auto& entry : index.nodes(c)) {
+      if (m.op_in_set_[instr.data][entry.op.index] != 0) choose(at, entry.node, ENodeId(), fresh);
+    }
+  }
+
+  void choose(std::uint32_t at, ENodeId n, ENodeId result, bool fresh) {
+    const Instr& instr = program.trie[at].instr;
+    const ENode& node = egraph[n];
+    const auto operands = egraph.operands(n);
+    for (std::size_t j = instr.c; j < operands.size(); ++j) {
+      if (operands[j] != egraph.none()) return;  // an operand that the pattern does not know of
+    }
+    fresh = fresh || options.since == 0 || is_fresh(n);
+    nodes[instr.b] = n;
+    swapped[instr.b] = 0;
+    MatchWord* record = &words[program.trie[at].word];
+    record[0] = MatchWord(n);
+    if (instr.pack) record[1] = result.valid() ? MatchWord(result) : MatchWord();
+    pass(at, fresh);
+    if (!instr.swap || !traits[node.op.index].commutes || operands[0] == operands[1]) return;
+    nodes[instr.b] = n;
+    swapped[instr.b] = 1;
+    record[0] = MatchWord(n, true);
+    if (instr.pack) record[1] = result.valid() ? MatchWord(result) : MatchWord();
+    pass(at, fresh);
+    swapped[instr.b] = 0;
+  }
+
+  void operand(std::uint32_t at, bool fresh) {
+    const Instr& instr = program.trie[at].instr;
+    const ENodeId n = nodes[instr.a];
+    const auto operands = egraph.operands(n);
+    const std::size_t position = swapped[instr.a] != 0 && instr.b < 2 ? 1U - instr.b : instr.b;
+    const EClassId c = position < operands.size() ? operands[position] : egraph.none();
+    if (c == egraph.none() && !instr.optional) return;
+    regs[instr.c] = c;
+    if (!instr.peel) return pass(at, fresh);
+
+    MatchWord* record = &words[program.trie[at].word];
+    record[0] = record[1] = MatchWord();
+    pass(at, fresh);
+    if (c == egraph.none() || !traits[egraph[n].op.index].elementwise) return;
+    const ops::Shape& shape = egraph.type(c).shape;
+    for (const auto& wide : index.nodes(c, broadcast)) {
+      const bool changed = fresh || is_fresh(wide.node);
+      const EClassId below = egraph.operands(wide.node)[0];
+      const auto& dims = egraph.attrs(wide.node).get<std::vector<std::int64_t>>("dims");
+      if (is_trailing(dims, shape.size())) {
+        regs[instr.c] = below;
+        record[0] = MatchWord(wide.node);
+        record[1] = MatchWord();
+        pass(at, changed);
+      }
+      for (const auto& narrow : index.nodes(below, reshape)) {
+        const EClassId source = egraph.operands(narrow.node)[0];
+        if (!drops_growing_units(egraph.type(source).shape, dims, shape)) continue;
+        regs[instr.c] = source;
+        record[0] = MatchWord(wide.node);
+        record[1] = MatchWord(narrow.node);
+        pass(at, changed || is_fresh(narrow.node));
+      }
+    }
+  }
+
+  bool fits(const Instr& instr) const {
+    const auto operands = egraph.operands(nodes[instr.a]);
+    const ops::Shape& shape = egraph.type(operands[0]).shape;
+    bool peeled = false;
+    for (std::size_t j = 0; j < operands.size() && j < instr.c; ++j) {
+      const std::size_t position = swapped[instr.a] != 0 && j < 2 ? 1 - j : j;
+      peeled |= regs[instr.b + j] != operands[position];
+    }
+    if (!peeled) return true;
+    std::vector<const ops::Shape*> shapes;
+    for (std::size_t j = 0; j < instr.c; ++j) {
+      if (regs[instr.b + j] != egraph.none()) shapes.push_back(&egraph.type(regs[instr.b + j]).shape);
+    }
+    return broadcast_together(shapes, shape);
+  }
+
+  bool attr_is(const Instr& instr) {
+    const AttrsId id = egraph[nodes[instr.a]].attrs;
+    std::vector<std::uint8_t>& known = m.attr_results_[instr.data];
+    if (known.size() <= id.index) known.resize(id.index + 1, 0);
+    if (known[id.index] == 0) {
+      const match::AttrTest& test = program.attr_tests[instr.data];
+      const ops::AttrValue* value = egraph.attrs(id).find(test.attr);
+      known[id.index] = value != nullptr && ops::equal(*value, test.value) ? 2 : 1;
+    }
+    return known[id.index] == 2;
+  }
+
+  bool attr_same(const Instr& instr) const {
+    const match::AttrPair& pair = program.attr_pairs[instr.data];
+    const ops::AttrValue* first = egraph.attrs(nodes[instr.a]).find(pair.first);
+    const ops::AttrValue* second = egraph.attrs(nodes[instr.b]).find(pair.second);
+    if (first == nullptr || second == nullptr) return first == second;
+    return ops::equal(*first, *second);
+  }
+
+  void yield(std::uint32_t at, bool fresh) {
+    const std::uint32_t id = program.trie[at].instr.data;
+    const match::PatternInfo& pattern = program.patterns[id];
+    if (!fresh || out.cut[pattern.rule.index]) return;
+    if (per_rule[pattern.rule.index] >= options.matches_per_rule) {
+      out.cut[pattern.rule.index] = true;
+      return;
+    }
+    ++m.counts_[at].passed;
+    ++per_rule[pattern.rule.index];
+    ++out.counts[id];
+    out.records[id].insert(out.records[id].end(), words.begin(), words.begin() + pattern.words);
+    bytes += pattern.words * sizeof(MatchWord);
+    // A search of many matches from one root must not run past its limits either.
+    if (++polled % kRootsPerPoll == 0 && options.poll && options.poll(bytes)) out.stopped = true;
+  }
+
+  Matcher& m;
+  const EGraph& egraph;
+  const match::Program& program;
+  const Index& index;
+  const MatchOptions& options;
+  MatchSet& out;
+  std::vector<EClassId> regs;
+  std::vector<ENodeId> nodes;
+  std::vector<std::uint8_t> swapped;
+  std::vector<MatchWord> words;
+  std::vector<std::uint8_t> active, levels;
+  std::vector<OpTraits> traits;
+  std::vector<std::uint64_t> per_rule = std::vector<std::uint64_t>(m.rules_, 0);
+  OpId broadcast, reshape;
+  std::size_t bytes = 0;
+  std::uint32_t polled = 0;
+};
+
+Matcher::Matcher(const EGraph& egraph, const match::Program& program, std::size_t rules)
+    : egraph_(egraph), program_(program), rules_(rules), counts_(program.trie.size()) {
+  for (const rule::OpSet& set : program.op_sets) {
+    std::vector<std::uint8_t>& in = op_in_set_.emplace_back(egraph.table().size() + 2, 0);
+    for (const OpId op : set.ops) in[op.index] = 1;
+  }
+  attr_results_.resize(program.attr_tests.size());
+}
+
+Matcher::~Matcher() = default;
+
+MatchSet Matcher::run(const Index& index, const MatchOptions& options) {
+  MatchSet out;
+  out.records.resize(program_.patterns.size());
+  out.counts.resize(program_.patterns.size(), 0);
+  out.cut.resize(rules_, false);
+  Run(*this, index, options, out).run();
+  return out;
+}
+
+void decode(const EGraph& egraph, const match::Program& program, PatternId id, std::span<const MatchWord> record,
+            bool with_equalities, Decoded& out) {
+  const match::PatternInfo& pattern = program.patterns[id.index];
+  out.registers.assign(program.registers, egraph.none());
+  out.nodes.resize(program.nodes);
+  out.equalities.clear();
+  const auto equal = [&](EClassId a, EClassId b) {
+    if (with_equalities && a != b) out.equalities.emplace_back(a, b);
+  };
+  std::uint32_t swaps = 0;  // of the nodes so far; patterns with more than 32 commutative nodes look it up in the record
+  std::vector<std::uint8_t> many;
+  for (const std::uint32_t at : pattern.code) {
+    const Instr& instr = program.trie[at].instr;
+    const MatchWord* words = record.data() + program.trie[at].word;
+    switch (instr.kind) {
+      case Instr::Kind::kNode: {
+        const ENodeId n = words[0].node();
+        EClassId top = term(n);
+        if (instr.pack && !words[1].none()) {
+          const ENodeId result = words[1].node();
+          equal(egraph.original_operands(result)[0], term(n));
+          top = term(result);
+        }
+        if (instr.b == 0) {
+          out.root = out.registers[instr.a] = top;
+        } else {
+          equal(out.registers[instr.a], top);
+        }
+        out.nodes[instr.b] = n;
+        if (instr.b < 32) {
+          swaps = (swaps & ~(1U << instr.b)) | (words[0].swapped() ? 1U << instr.b : 0);
+        } else {
+          many.resize(program.nodes, 0);
+          many[instr.b] = words[0].swapped() ? 1 : 0;
+        }
+        break;
+      }
+      case Instr::Kind::kOperand: {
+        const auto operands = egraph.original_operands(out.nodes[instr.a]);
+        const bool swapped = instr.a < 32 ? (swaps >> instr.a & 1) != 0 : many[instr.a] != 0;
+        const std::size_t position = swapped && instr.b < 2 ? 1U - instr.b : instr.b;
+        EClassId c = position < operands.size() ? operands[position] : egraph.none();
+        for (std::size_t k = 0; instr.peel && k < 2 && !words[k].none(); ++k) {
+          equal(c, term(words[k].node()));
+          c = egraph.original_operands(words[k].node())[0];
+        }
+        out.registers[instr.c] = c;
+        break;
+      }
+      case Instr::Kind::kSame: equal(out.registers[instr.a], out.registers[instr.b]); break;
+      case Instr::Kind::kFit:
+      case Instr::Kind::kLiteral:
+      case Instr::Kind::kAttrIs:
+      case Instr::Kind::kAttrSame:
+      case Instr::Kind::kYield: break;
+    }
+  }
+}
+
+bool fits_literal(const rule::LiteralPattern& literal, const Splat& value) {
+  if (literal.any) return true;
+  if (!ops::is_float(value.dtype)) {
+    return static_cast<double>(value.integer) == literal.value && std::trunc(literal.value) == literal.value;
+  }
+  const double rounded = ops::round_to(value.dtype, literal.value);
+  if (value.number == rounded) return true;
+  if (!literal.approximate) return false;
+  const double distance = std::abs(value.number - literal.value);
+  if (distance <= literal.tolerance) return true;
+  // One unit in the last place of the constant's dtype, from the spacing of its numbers round the literal.
+  int exponent = 0;
+  std::frexp(literal.value, &exponent);
+  int digits = std::numeric_limits<double>::digits;
+  if (value.dtype == ops::DType::kF32) digits = std::numeric_limits<float>::digits;
+  if (value.dtype == ops::DType::kF16) digits = 11;
+  if (value.dtype == ops::DType::kBF16) digits = 8;
+  return distance <= std::ldexp(1.0, exponent - digits) && literal.value != 0;
+}
+
+}  // namespace fusewright::egraph

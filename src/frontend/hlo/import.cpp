@@ -1,0 +1,526 @@
+#include "fusewright/frontend/hlo/import.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "fusewright/frontend/hlo/parse.hpp"
+#include "src/frontend/hlo/handlers.hpp"
+#include "src/frontend/hlo/literal.hpp"
+#include "src/frontend/hlo/opcodes.hpp"
+
+namespace fusewright::frontend_hlo {
+
+namespace {
+
+constexpr std::size_t kMostErrors = 20;
+constexpr std::size_t kDeepestCalls = 200;
+constexpr std::size_t kMostInstructions = 4'000'000;  // after inlining, which can double the size with every call
+
+// What depends on a failed instruction fails too, but has nothing new to say.
+std::unexpected<Error> reported_already() {
+  return std::unexpected(Error{});
+}
+
+std::string join_types(const std::vector<Type>& types) {
+  if (types.size() == 1) return ops::to_string(types[0]);
+  return ops::to_string(Type::tuple(types));
+}
+
+// A declared type fits when it is the same but for dims that are written `?`.
+bool fits(const ShapeTree& declared, const Type& type) {
+  if (declared.is_tuple || ops::dtype_from_name(declared.element_type) != type.dtype) return false;
+  if (declared.dims.size() != type.shape.size()) return false;
+  for (std::size_t i = 0; i < declared.dims.size(); ++i)
+    if (!declared.dims[i].unknown && type.shape[i] != ops::Dim(declared.dims[i].extent)) return false;
+  return true;
+}
+
+void append_arrays(const ShapeTree& shape, std::vector<const ShapeTree*>& arrays) {
+  if (shape.is_token()) return;
+  if (!shape.is_tuple) arrays.push_back(&shape);
+  for (const ShapeTree& element : shape.elements) append_arrays(element, arrays);
+}
+
+bool matches_glob(std::string_view glob, std::string_view text) {
+  std::size_t g = 0, t = 0, star = std::string_view::npos, retry = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && (glob[g] == '?' || (glob[g] == text[t] && glob[g] != '*'))) {
+      ++g, ++t;
+    } else if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      retry = t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+// Zeros in place of values that the text leaves out. The class is the mark.
+class ElidedStorage final : public ops::Storage {
+ public:
+  static std::shared_ptr<ElidedStorage> make(std::size_t bytes) {
+    auto storage = std::make_shared<ElidedStorage>();
+    storage->size_ = bytes;
+    storage->block_ = static_cast<std::byte*>(std::calloc(bytes + 2 * kAlignment, 1));  // lazily zeroed: may be large
+    return storage->block_ == nullptr ? nullptr : storage;
+  }
+  ElidedStorage() = default;
+  ElidedStorage(const ElidedStorage&) = delete;
+  ElidedStorage& operator=(const ElidedStorage&) = delete;
+  ~ElidedStorage() override { std::free(block_); }
+  std::byte* data() override {
+    const auto address = reinterpret_cast<std::uintptr_t>(block_);
+    return block_ + (kAlignment - address % kAlignment) % kAlignment;
+  }
+  std::size_t size() const override { return size_; }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  std::byte* block_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+// --- Site ----------------------------------------------------------------------------------------------
+
+Span Site::span() const {
+  return importer.module.span(instruction.opcode);
+}
+
+std::unexpected<Error> Site::unsupported(const std::string& why) const {
+  return fail(ErrorKind::kUnsupported, "'" + std::string(instruction.opcode) + "' is not supported: " + why, span());
+}
+
+std::unexpected<Error> Site::wrong(const std::string& message) const {
+  return fail("'" + std::string(instruction.name) + "': " + message, span());
+}
+
+Result<std::vector<Value>> Site::tensors_at_least(std::size_t count) {
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].size() != 1)
+      return fail("operand '" + std::string(instruction.operands[i].name) + "' of '" + std::string(instruction.opcode) +
+                      "' is not a tensor",
+                  importer.module.span(instruction.operands[i].name));
+    values.push_back(operands[i][0]);
+  }
+  if (values.size() < count)
+    return fail("'" + std::string(instruction.opcode) + "' takes " + std::to_string(count) +
+                    (count == 1 ? " operand" : " operands") + ", not " + std::to_string(operands.size()),
+                span());
+  return values;
+}
+
+Result<std::vector<Value>> Site::tensors(std::size_t count) {
+  FW_TRY(std::vector<Value> values, tensors_at_least(count));
+  if (values.size() > count)
+    return fail("'" + std::string(instruction.opcode) + "' takes " + std::to_string(count) +
+                    (count == 1 ? " operand" : " operands") + ", not " + std::to_string(values.size()),
+                span());
+  return values;
+}
+
+Result<Type> Site::declared() {
+  if (!instruction.has_shape) return wrong("its shape cannot be left out");
+  FW_TRY(Type type, importer.to_type(instruction.shape));
+  if (scope.map_shape && type.shape.empty()) type.shape = *scope.map_shape;
+  return type;
+}
+
+Result<std::vector<Type>> Site::declared_leaves() {
+  if (!instruction.has_shape) return wrong("its shape cannot be left out");
+  std::vector<Type> types;
+  FW_TRY_STATUS(importer.append_types(instruction.shape, types));
+  return types;
+}
+
+Result<Value> Site::add(std::string_view op, std::vector<Value> values, const ops::Attrs& attrs) {
+  return builder().add(op, std::move(values), attrs, span());
+}
+
+Result<Leaves> Site::leaf(Result<Value> value) {
+  if (!value) return std::unexpected(std::move(value).error());
+  return Leaves{*value};
+}
+
+std::size_t leaf_count(const ShapeTree& shape) {
+  if (!shape.is_tuple) return shape.is_token() ? 0 : 1;
+  std::size_t count = 0;
+  for (const ShapeTree& element : shape.elements) count += leaf_count(element);
+  return count;
+}
+
+// --- Types ---------------------------------------------------------------------------------------------
+
+Result<Type> Importer::to_type(const ShapeTree& shape) const {
+  if (shape.is_tuple) return fail("expected one tensor, not a tuple", module.span(shape.text));
+  const auto dtype = ops::dtype_from_name(shape.element_type);
+  if (!dtype)
+    return fail(ErrorKind::kUnsupported, "element type '" + std::string(shape.element_type) + "' is not supported",
+                module.span(shape.element_type));
+  Type type = Type::tensor(*dtype, {});
+  for (const ShapeDim& dim : shape.dims) {
+    if (dim.unknown)
+      return fail(ErrorKind::kUnsupported, "a dimension '?' is supported only where it follows from the operands",
+                  module.span(shape.text));
+    type.shape.emplace_back(dim.extent);
+  }
+  if (Result<std::int64_t> count = ops::element_count(type.shape); !count)
+    return std::unexpected(with_context(std::move(count).error(), "shape " + std::string(shape.text), module.span(shape.text)));
+  return type;
+}
+
+Status Importer::append_types(const ShapeTree& shape, std::vector<Type>& types) const {
+  std::vector<const ShapeTree*> arrays;
+  append_arrays(shape, arrays);
+  for (const ShapeTree* array : arrays) {
+    FW_TRY(Type type, to_type(*array));
+    types.push_back(std::move(type));
+  }
+  return {};
+}
+
+Status Importer::check_declared(Site& site, const Leaves& leaves) const {
+  if (!site.instruction.has_shape) return {};
+  std::vector<const ShapeTree*> declared;
+  append_arrays(site.instruction.shape, declared);
+  bool same = declared.size() == leaves.size();
+  for (std::size_t i = 0; same && i < leaves.size(); ++i) {
+    const Type& type = site.type(leaves[i]);
+    const bool mapped = site.scope.map_shape && declared[i]->dims.empty() && type.shape == *site.scope.map_shape;
+    same = mapped ? ops::dtype_from_name(declared[i]->element_type) == type.dtype : fits(*declared[i], type);
+  }
+  if (same) return {};
+  std::vector<Type> types;
+  for (const Value leaf : leaves) types.push_back(site.type(leaf));
+  std::string text;  // as written, without the layout
+  for (const ShapeTree* array : declared) {
+    std::string_view one = array->text;
+    text += (text.empty() ? "" : ", ") + std::string(one.substr(0, one.find('{')));
+  }
+  if (declared.size() != 1) text = "(" + text + ")";
+  const bool is_parameter = site.instruction.opcode == "parameter";
+  return fail("'" + std::string(site.instruction.name) + "' is declared " + text + ", but " +
+                  (is_parameter ? "the argument is " : "this " + std::string(site.instruction.opcode) + " gives ") +
+                  join_types(types),
+              module.span(site.instruction.shape.text));
+}
+
+// --- Computations --------------------------------------------------------------------------------------
+
+Result<std::uint32_t> Importer::find_computation(std::string_view name) const {
+  const auto at = names.by_name.find(name);
+  if (at != names.by_name.end()) return at->second;
+  auto failure = fail("there is no computation '" + std::string(name) + "'", module.span(name));
+  std::vector<std::string> candidates;
+  for (const Computation& c : module.computations) candidates.emplace_back(c.name);
+  if (const std::string near = nearest(name, candidates); !near.empty())
+    failure.error().diagnostics[0].suggestion = "did you mean '" + near + "'?";
+  return failure;
+}
+
+Status Importer::enter(Site& site, std::uint32_t index) {
+  if (active_[index])
+    return fail("computation '" + std::string(computation(index).name) + "' calls itself", site.span());
+  if (depth_ >= kDeepestCalls)
+    return fail(ErrorKind::kResource, "calls are nested deeper than " + std::to_string(kDeepestCalls), site.span());
+  active_[index] = true;
+  ++depth_;
+  return {};
+}
+
+Result<Leaves> Importer::inline_call(Site& site, std::string_view name, std::vector<Leaves> arguments,
+                                     std::optional<ops::Shape> map_shape) {
+  FW_TRY(const std::uint32_t index, find_computation(name));
+  const std::size_t wanted = names.computations[index].parameters.size();
+  if (wanted != arguments.size())
+    return site.wrong("computation '" + std::string(name) + "' has " + std::to_string(wanted) + " parameters, not " +
+                      std::to_string(arguments.size()));
+  FW_TRY_STATUS(enter(site, index));
+  Scope scope{index, site.scope.builder, std::move(arguments), site.scope.path + std::string(site.instruction.name) + "/",
+              map_shape ? std::move(map_shape) : site.scope.map_shape, {}};
+  const std::optional<Leaves> results = run_scope(scope);
+  --depth_;
+  active_[index] = false;
+  if (!results) return reported_already();
+  return *results;
+}
+
+Result<graph::ComputationId> Importer::import_body(Site& site, std::string_view name, const std::vector<Type>& parameters,
+                                                   std::size_t offset, std::size_t count) {
+  FW_TRY(const std::uint32_t index, find_computation(name));
+  const Computation& body = computation(index);
+  std::size_t wanted = 0;
+  for (const std::uint32_t p : names.computations[index].parameters) {
+    const Instruction& parameter = body.instructions[p];
+    if (!parameter.has_shape) return fail("the shape of a parameter cannot be left out", module.span(parameter.name));
+    wanted += leaf_count(parameter.shape);
+  }
+  if (wanted != count)
+    return site.wrong("computation '" + std::string(name) + "' takes " + std::to_string(wanted) + " tensors, not " +
+                      std::to_string(count));
+  FW_TRY_STATUS(enter(site, index));
+  const graph::ComputationId id = graph::add_computation(graph_, std::string(name));
+  graph::Builder builder(graph_, id);
+  Scope scope{index, builder, {}, site.scope.path + std::string(site.instruction.name) + "/", std::nullopt, {}};
+  Leaves leaves;
+  for (std::size_t i = 0; i < parameters.size(); ++i) leaves.push_back(builder.parameter(parameters[i], "p" + std::to_string(i)));
+  std::size_t next = offset;
+  for (const std::uint32_t p : names.computations[index].parameters) {
+    const auto first = leaves.begin() + static_cast<std::ptrdiff_t>(next);
+    const std::size_t size = leaf_count(body.instructions[p].shape);
+    scope.arguments.emplace_back(first, first + static_cast<std::ptrdiff_t>(size));
+    next += size;
+  }
+  const std::optional<Leaves> results = run_scope(scope);
+  --depth_;
+  active_[index] = false;
+  if (!results) return reported_already();
+  builder.set_results(*results);
+  return id;
+}
+
+std::optional<Leaves> Importer::run_scope(Scope& scope) {
+  const Computation& body = computation(scope.computation);
+  const ResolvedComputation& resolved = names.computations[scope.computation];
+  scope.values.resize(body.instructions.size());
+  const auto import = [&](std::uint32_t index) {
+    Result<Leaves> leaves = import_instruction(scope, index);
+    if (leaves) scope.values[index] = *std::move(leaves);
+    else report(std::move(leaves).error());
+  };
+  // Parameters come first and by number, wherever they stand; they are kept even where nothing reads them.
+  for (const std::uint32_t parameter : resolved.parameters) import(parameter);
+  for (std::uint32_t i = 0; i < body.instructions.size() && error_.diagnostics.size() < kMostErrors; ++i)
+    if (resolved.live[i] && body.instructions[i].opcode != "parameter") import(i);
+  return scope.values[body.root];
+}
+
+Result<Leaves> Importer::import_instruction(Scope& scope, std::uint32_t index) {
+  const Instruction& instruction = computation(scope.computation).instructions[index];
+  if (++instructions_ > kMostInstructions)
+    return fail(ErrorKind::kResource, "inlining the calls gives more than " + std::to_string(kMostInstructions) + " instructions",
+                module.span(instruction.name));
+  Site site{*this, scope, instruction, AttributeReader(module, instruction), {}};
+  for (const std::uint32_t operand : names.computations[scope.computation].operands[index]) {
+    if (!scope.values[operand]) return reported_already();
+    site.operands.push_back(*scope.values[operand]);
+  }
+  for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
+    const std::optional<ShapeTree>& written = instruction.operands[i].shape;
+    if (!written || written->is_tuple || site.operands[i].size() != 1) continue;
+    const Type& type = site.type(site.operands[i][0]);
+    if (!fits(*written, type) && !scope.map_shape)
+      return fail("operand '" + std::string(instruction.operands[i].name) + "' is " + ops::to_string(type) + ", not " +
+                      std::string(written->text.substr(0, written->text.find('{'))),
+                  module.span(written->text));
+  }
+  const auto source = graph::SourceId(graph_.sources.size());
+  graph_.sources.push_back({scope.path + std::string(instruction.name), std::string(instruction.opcode),
+                            module.span(instruction.text)});
+  scope.builder.set_origin({source}, std::string(instruction.name));
+  const Handler handler = find_elementwise(instruction.opcode) != nullptr ? import_elementwise : find_handler(instruction.opcode);
+  if (handler == nullptr) return site.unsupported(std::string(unsupported_opcode(instruction.opcode)));
+  FW_TRY(Leaves leaves, handler(site));
+  FW_TRY_STATUS(check_declared(site, leaves));
+  return leaves;
+}
+
+void Importer::report(Error error) {
+  if (error.diagnostics.empty()) return;
+  if (error_.diagnostics.empty()) error_.kind = error.kind;
+  if (error.kind == ErrorKind::kInput) error_.kind = ErrorKind::kInput;
+  for (Diagnostic& diagnostic : error.diagnostics)
+    if (error_.diagnostics.size() < kMostErrors) error_.diagnostics.push_back(std::move(diagnostic));
+}
+
+// --- Parameters and constants --------------------------------------------------------------------------
+
+const ops::TensorHandle* Importer::given_input(const std::string& name, std::size_t position) const {
+  const auto by_name = options_.inputs.find(name);
+  if (by_name != options_.inputs.end()) return &by_name->second;
+  const auto by_position = options_.inputs.find(std::to_string(position));
+  return by_position == options_.inputs.end() ? nullptr : &by_position->second;
+}
+
+bool Importer::is_frozen(const std::string& name) const {
+  for (const std::string& glob : options_.freeze)
+    if (glob == "all" || matches_glob(glob, name)) return true;
+  return false;
+}
+
+Result<Type> Importer::bound_type(const ShapeTree& shape, const std::string& name, std::size_t position) const {
+  ShapeTree bound = shape;
+  std::vector<std::int64_t> given;
+  bool is_given = false;
+  auto at = options_.shapes.find(name);
+  if (at == options_.shapes.end()) at = options_.shapes.find(std::to_string(position));
+  if (at != options_.shapes.end()) {
+    given = at->second;
+    is_given = true;
+  } else if (const ops::TensorHandle* input = given_input(name, position)) {
+    given = (*input)->dims;
+    is_given = true;
+  }
+  if (is_given && given.size() != bound.dims.size())
+    return fail("input '" + name + "' is given " + std::to_string(given.size()) + " dimensions, it has " +
+                    std::to_string(bound.dims.size()),
+                module.span(shape.text));
+  const auto any = options_.dims.find("*");
+  for (std::size_t i = 0; i < bound.dims.size(); ++i) {
+    ShapeDim& dim = bound.dims[i];
+    if (is_given && (dim.unknown || dim.extent == given[i] || (dim.bounded && given[i] >= 0 && given[i] <= dim.extent))) {
+      dim = {given[i], false, false};
+    } else if (is_given) {
+      return fail("input '" + name + "' is given " + std::to_string(given[i]) + " along axis " + std::to_string(i) +
+                      ", it is " + std::string(shape.text),
+                  module.span(shape.text));
+    } else if (dim.unknown && any != options_.dims.end()) {
+      dim = {any->second, false, false};
+    } else if (dim.unknown) {
+      return fail("axis " + std::to_string(i) + " of input '" + name + "' is not known: bind it with --shape " + name +
+                      "=... or --dim '*=N'",
+                  module.span(shape.text));
+    }
+  }
+  return to_type(bound);
+}
+
+Result<Value> Importer::replaced(Site& site, const std::string& name, const Type& type) {
+  if (!options_.replace_weight || !ops::is_float(type.dtype)) return Value();
+  std::optional<ops::Tensor> tensor = options_.replace_weight(name, type);
+  if (!tensor) return Value();
+  if (tensor->type() != type)
+    return fail("the value made for '" + name + "' is " + ops::to_string(tensor->type()) + ", not " + ops::to_string(type),
+                site.span());
+  return site.builder().constant(*std::move(tensor));
+}
+
+Result<Value> Importer::frozen_value(Site& site, const std::string& name, std::size_t position, const Type& type) {
+  FW_TRY(const Value random, replaced(site, name, type));
+  if (random.valid()) return random;
+  const ops::TensorHandle* given = given_input(name, position);
+  if (given == nullptr)
+    return fail("input '" + name + "' is frozen but has no value: give it with --input, or use --random-weights", site.span());
+  if ((*given)->type() != type)
+    return fail("input '" + name + "' is given " + ops::to_string((*given)->type()) + ", it is " + ops::to_string(type),
+                site.span());
+  return site.builder().constant(**given);
+}
+
+Result<Leaves> Importer::entry_parameter(Site& site) {
+  if (!site.instruction.has_shape) return site.wrong("the shape of a parameter cannot be left out");
+  std::vector<const ShapeTree*> arrays;
+  append_arrays(site.instruction.shape, arrays);
+  Leaves leaves;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    std::string name(site.instruction.name);
+    if (site.instruction.shape.is_tuple) name += "." + std::to_string(i);
+    const std::size_t position = parameter_leaves_++;
+    FW_TRY(const Type type, bound_type(*arrays[i], name, position));
+    const bool given = given_input(name, position) != nullptr;
+    const bool all_others = std::find(options_.freeze.begin(), options_.freeze.end(), "all") != options_.freeze.end();
+    bool frozen = is_frozen(name);
+    if (frozen && given && all_others) {  // `all` is every one that is not given; a glob that names it still freezes it
+      frozen = std::any_of(options_.freeze.begin(), options_.freeze.end(),
+                           [&](const std::string& glob) { return glob != "all" && matches_glob(glob, name); });
+    }
+    if (!frozen) {
+      leaves.push_back(site.builder().parameter(type, name));
+      continue;
+    }
+    FW_TRY(const Value value, frozen_value(site, name, position, type));
+    leaves.push_back(value);
+  }
+  return leaves;
+}
+
+Result<Leaves> Importer::constant(Site& site, const Type& type) {
+  FW_TRY(Literal literal, read_literal(module, site.instruction.literal, type.dtype, ops::static_dims(type.shape)));
+  if (!literal.elided) return Leaves{site.builder().constant(std::move(literal.tensor))};
+  FW_TRY(const Value random, replaced(site, std::string(site.instruction.name), type));
+  if (random.valid()) return Leaves{random};
+  literal.tensor.storage = ElidedStorage::make(static_cast<std::size_t>(ops::byte_size(type)));
+  if (literal.tensor.storage == nullptr)
+    return fail(ErrorKind::kResource, "no memory for a constant of type " + ops::to_string(type), site.span());
+  return Leaves{site.builder().constant(std::move(literal.tensor))};
+}
+
+// --- The whole module ----------------------------------------------------------------------------------
+
+// A tuple's outputs are named by what they are; names that occur twice get their position behind them.
+void Importer::name_outputs(const Leaves& results) {
+  const Computation& entry = computation(module.entry);
+  const Instruction& root = entry.instructions[entry.root];
+  std::vector<std::string> found;
+  if (root.opcode == "tuple" && root.operands.size() == results.size())
+    for (const Operand& operand : root.operands) found.emplace_back(operand.name);
+  else
+    found.assign(results.size(), std::string(root.name));
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    std::string name = found[i];
+    if (results.size() > 1 && (std::count(found.begin(), found.end(), name) > 1 || taken.contains(name)))
+      name += "." + std::to_string(i);
+    taken.insert(name);
+    graph_.outputs.push_back({std::move(name), graph_.type(results[i]), std::nullopt});
+  }
+}
+
+Result<graph::Graph> Importer::run() {
+  graph_.format = "hlo";
+  graph::Builder builder(graph_, graph_.entry);
+  Scope scope{module.entry, builder, {}, "", std::nullopt, {}};
+  active_[module.entry] = true;
+  const std::optional<Leaves> results = run_scope(scope);
+  if (!error_.diagnostics.empty()) return std::unexpected(std::move(error_));
+  FW_CHECK(results.has_value()) << "an import that failed without a word";
+  name_outputs(*results);
+  builder.set_results(*results);
+  return graph::remove_dead(graph_);
+}
+
+Result<std::vector<graph::Graph>> import_hlo(const SourcePtr& text, std::shared_ptr<const ops::OpTable> table,
+                                             const ImportOptions& options) {
+  FW_TRY(const std::vector<Module> modules, parse_hlo(text));
+  std::vector<graph::Graph> graphs;
+  for (const Module& module : modules) {
+    FW_TRY(const Resolution names, resolve_names(module));
+    FW_TRY(graph::Graph graph, Importer(module, names, table, options).run());
+    graphs.push_back(std::move(graph));
+  }
+  return graphs;
+}
+
+Result<SourcePtr> read_hlo_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || file.bad()) return fail("cannot read '" + path + "'");
+  return std::make_shared<const SourceText>(SourceText{path, std::move(text).str()});
+}
+
+Status check_constants_known(const graph::Graph& graph) {
+  for (const graph::Node& node : graph.nodes) {
+    const ops::AttrValue* value = node.attrs.find("value");
+    const auto* tensor = value == nullptr ? nullptr : std::get_if<ops::TensorHandle>(value);
+    if (tensor == nullptr || *tensor == nullptr) continue;
+    if (std::dynamic_pointer_cast<ElidedStorage>((*tensor)->storage) == nullptr) continue;
+    const graph::SourceNode* source = node.sources.empty() ? nullptr : &graph.sources[node.sources[0].index];
+    return fail("the values of constant '" + (source != nullptr ? source->name : node.name) +
+                    "' are left out in the text ('{...}'); --random-weights makes up those of floating-point type",
+                source != nullptr ? source->span : Span());
+  }
+  return {};
+}
+
+}  // namespace fusewright::frontend_hlo

@@ -1,0 +1,24 @@
+#include "fusewright/kernel/lower.hpp"
+
+#include "templates.hpp"
+
+namespace fusewright::kernel {
+
+Result<Kernel> lower(const region::Region& region, const schedule::Schedule& schedule, const schedule::Target& target,
+                     std::string name) {
+  const LowerInput in{region, schedule, target, std::move(name)};
+  switch (schedule.kind) {
+    case schedule::Template::kLoop: return lower_loop(in);
+    case schedule::Template::kReduce:
+    case schedule::Template::kRow:
+    case schedule::Template::kContract:
+    case schedule::Template::kConv:
+    case schedule::Template::kWindow:
+    case schedule::Template::kMove:
+    case schedule::Template::kHorizontal:
+    case schedule::Template::kSort: break;
+  }
+  return fail("template without a lowering");
+}
+
+}  // namespace fusewright::kernel

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "fusewright/kernel/lower.hpp"
+
+namespace fusewright::kernel {
+
+/// What every template's lowering gets.
+struct LowerInput {
+  const region::Region& region;
+  const schedule::Schedule& schedule;
+  const schedule::Target& target;
+  std::string name;
+
+  bool cpu() const { return target.family == schedule::Target::Family::kCpu; }
+  TargetFamily family() const { return cpu() ? TargetFamily::kCpu : TargetFamily::kGpu; }
+};
+
+// One function for each template; the switch in lower.cpp names them.
+Result<Kernel> lower_loop(const LowerInput& in);
+
+}  // namespace fusewright::kernel

@@ -1,0 +1,87 @@
+#include "fusewright/schedule/schedule.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "fusewright/support/check.hpp"
+#include "templates.hpp"
+
+namespace fusewright::schedule {
+
+namespace {
+
+struct Row {
+  Template kind;
+  std::string_view name;
+  Fit (*fit)(const Region&, const Target&);
+};
+
+// In order of preference: simpler loop structures first.
+constexpr std::array kTemplates{
+    Row{Template::kLoop, "loop", fit_loop},
+};
+
+}  // namespace
+
+std::string_view name(Template kind) {
+  for (const Row& row : kTemplates)
+    if (row.kind == kind) return row.name;
+  return "";
+}
+
+std::optional<Template> template_from_name(std::string_view name) {
+  for (const Row& row : kTemplates)
+    if (row.name == name) return row.kind;
+  return std::nullopt;
+}
+
+std::expected<Schedule, Refusal> fit(const Region& region, Template kind, const Target& target) {
+  for (const Row& row : kTemplates)
+    if (row.kind == kind) return row.fit(region, target);
+  return refuse("there is no such template");
+}
+
+std::vector<Schedule> fit_all(const Region& region, const Target& target) {
+  std::vector<Schedule> fitting;
+  for (const Row& row : kTemplates)
+    if (Fit made = row.fit(region, target)) fitting.push_back(*std::move(made));
+  return fitting;
+}
+
+std::int64_t live_values(const Region& region) {
+  // A value lives from where it is computed to its last use; captures from their first use.
+  const std::size_t n = region.values.size();
+  std::vector<std::size_t> first(n, n), last(n, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (region.values[i].kind == region::RegionValue::Kind::kOp) first[i] = i;
+    for (const region::ValueId operand : region.values[i].operands) {
+      first[operand.index] = std::min(first[operand.index], i);
+      last[operand.index] = i;
+    }
+  }
+  for (const region::ValueId output : region.outputs) last[output.index] = std::max(last[output.index], static_cast<std::size_t>(output.index));
+  std::vector<std::int64_t> change(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (first[i] >= n || region.values[i].kind == region::RegionValue::Kind::kScalar) continue;
+    ++change[first[i]];
+    --change[std::max(first[i], last[i]) + (last[i] > first[i] ? 0 : 1)];
+  }
+  std::int64_t live = 0, most = 0;
+  for (const std::int64_t c : change) most = std::max(most, live += c);
+  return most;
+}
+
+std::int64_t vector_lanes(const Region& region, const Target& target) {
+  std::int64_t widest = 4;
+  for (const region::RegionValue& v : region.values) widest = std::max(widest, ops::byte_width(v.dtype));
+  return std::max<std::int64_t>(1, target.vector_bits / 8 / widest);
+}
+
+std::int64_t thread_elements(const Region& region) {
+  std::int64_t narrowest = 16;
+  for (std::uint32_t c = 0; c < region.captures; ++c) narrowest = std::min(narrowest, ops::byte_width(region.values[c].dtype));
+  for (const region::ValueId output : region.outputs) narrowest = std::min(narrowest, ops::byte_width(region[output].dtype));
+  return std::clamp<std::int64_t>(16 / narrowest, 1, 8);
+}
+
+}  // namespace fusewright::schedule

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <expected>
+
+#include "fusewright/schedule/schedule.hpp"
+
+namespace fusewright::schedule {
+
+using Fit = std::expected<Schedule, Refusal>;
+
+inline std::unexpected<Refusal> refuse(std::string reason) { return std::unexpected(Refusal{std::move(reason)}); }
+
+// One function for each template; the table in schedule.cpp names them.
+Fit fit_loop(const Region& region, const Target& target);
+
+/// Greatest number of scalar temporaries alive at once when the values that `body` says are in the innermost body are
+/// computed in their order, each once.
+std::int64_t live_values(const Region& region);
+
+/// Lanes of a vector that holds the widest dtype the region computes with.
+std::int64_t vector_lanes(const Region& region, const Target& target);
+
+/// Elements that one GPU thread moves at once: 16 bytes of the narrowest dtype read or written, at least 1.
+std::int64_t thread_elements(const Region& region);
+
+}  // namespace fusewright::schedule
