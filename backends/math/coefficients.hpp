@@ -12,8 +12,9 @@ struct Coefficients<float> {
   static constexpr float kExp[] = {0x1.fffffc0000000p-2f, 0x1.5554920000000p-3f, 0x1.5558f20000000p-5f, 0x1.1239f20000000p-7f, 0x1.6a241a0000000p-10f};
   // expm1(r) = r + r^2 P(r), |r| <= ln(2)/2
   static constexpr float kExpm1[] = {0x1.0000000000000p-1f, 0x1.5555540000000p-3f, 0x1.5554b20000000p-5f, 0x1.11118a0000000p-7f, 0x1.6d72080000000p-10f, 0x1.a032c00000000p-13f};
-  // 2^r = 1 + r P(r), |r| <= 1/2
+  // 2^r = 1 + r (P(r) + kExp2Low), |r| <= 1/2
   static constexpr float kExp2[] = {0x1.62e4300000000p-1f, 0x1.ebfbe00000000p-3f, 0x1.c6b08a0000000p-5f, 0x1.3b29f40000000p-7f, 0x1.5d8a880000000p-10f, 0x1.445cc80000000p-13f, 0x1.fde5960000000p-17f};
+  static constexpr float kExp2Low = -0x1.e3ade00000000p-30f;
   // log(1+f) = f - f^2/2 + f^3 P(f), |f| <= 1/3
   static constexpr float kLogF[] = {0x1.5555580000000p-2f, -0x1.0000060000000p-2f, 0x1.9996cc0000000p-3f, -0x1.55511a0000000p-3f, 0x1.2506180000000p-3f, -0x1.0092000000000p-3f, 0x1.b718d20000000p-4f, -0x1.87ce640000000p-4f, 0x1.f0c91c0000000p-4f, -0x1.d2f9fc0000000p-4f};
   // log2((1+s)/(1-s)) = s (c0 + c1 u + u^2 P(u)), u = s^2
@@ -52,8 +53,9 @@ struct Coefficients<double> {
   static constexpr double kExp[] = {0x1.000000000000ap-1, 0x1.55555555554fap-3, 0x1.555555555086dp-5, 0x1.1111111127c28p-7, 0x1.6c16c1842d9f6p-10, 0x1.a01a012a47fb6p-13, 0x1.a0199a022ba83p-16, 0x1.71df256516addp-19, 0x1.28ad7cbc56fe4p-22, 0x1.ad7f6b50d4af9p-26};
   // expm1(r) = r + r^2 P(r), |r| <= ln(2)/2
   static constexpr double kExpm1[] = {0x1.0000000000000p-1, 0x1.5555555555559p-3, 0x1.555555555553fp-5, 0x1.111111110f6d5p-7, 0x1.6c16c16c1f083p-10, 0x1.a01a01afd64fep-13, 0x1.a01a017bc55fep-16, 0x1.71ddf877f5d65p-19, 0x1.27e53629d47b1p-22, 0x1.af5e81d9e696bp-26, 0x1.1ee892af06e09p-29};
-  // 2^r = 1 + r P(r), |r| <= 1/2
+  // 2^r = 1 + r (P(r) + kExp2Low), |r| <= 1/2
   static constexpr double kExp2[] = {0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58fp-3, 0x1.c6b08d704a0cfp-5, 0x1.3b2ab6fba4e22p-7, 0x1.5d87fe78a2694p-10, 0x1.430912f883e0ep-13, 0x1.ffcbfc74e7673p-17, 0x1.62c021e23ec02p-20, 0x1.b524dd2e1ff5ep-24, 0x1.e4d06cd1bb2fdp-28, 0x1.ea018e49fe06bp-32, 0x1.c2ce869e6c6f1p-36};
+  static constexpr double kExp2Low = 0x1.9ba162a3b23e1p-56;
   // log((1+s)/(1-s)) = 2s + s u P(u), u = s^2
   static constexpr double kLogS[] = {0x1.5555555555593p-1, 0x1.999999997f9f9p-2, 0x1.249249422a2d8p-2, 0x1.c71c51d7ecc1ap-3, 0x1.746649a73f53fp-3, 0x1.39a0969af94c1p-3, 0x1.2f1172896618ep-3};
   // log2((1+s)/(1-s)) = s (c0 + c1 u + c2 u^2 + u^3 P(u)), u = s^2

@@ -44,8 +44,8 @@ FW_INLINE V erfc_large(V a) {
   // times e^(-a^2) = 2^n (1 + e), with the square to double length
   auto square = Double<L>::product(a, a);
   auto reduced = exp_reduce<L>(-square.high);
-  V r = reduced.r;
-  V e = r + L::fma(r * r, L::polynomial(r, Coefficients<T>::kExp), reduced.low - square.low);
+  auto r = Double<L>::sum(reduced.r, -square.low);
+  V e = r.high + exp_tail<L>(r.high, r.low + reduced.low);
   return L::scale(quotient + L::fma(quotient, e, quotient_low), reduced.n.integer);
 }
 

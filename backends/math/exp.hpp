@@ -58,17 +58,18 @@ FW_INLINE ExpReduced<L> exp_reduce(typename L::V x) {
   return {r, L::fma(n.value, -E::kLn2Low, first - r), n};
 }
 
-/// e^r for |r| <= ln(2)/2.
+/// e^(r + low) - 1 - r for |r| <= ln(2)/2 and a low that is nothing beside r.
 template <class L, class V = typename L::V>
-FW_INLINE V exp_small(V r) {
-  return V(1) + L::fma(r * r, L::polynomial(r, Coefficients<typename L::T>::kExp), r);
+FW_INLINE V exp_tail(V r, V low) {
+  return L::fma(r * r, L::polynomial(r, Coefficients<typename L::T>::kExp), low);
 }
 
 /// e^x 2^offset for x within the limits; the offset avoids overflow on the way.
 template <class L, class V = typename L::V>
 FW_INLINE V exp_offset(V x, int offset) {
   auto reduced = exp_reduce<L>(x);
-  return L::scale(exp_small<L>(reduced.r), reduced.n.integer + typename L::I(offset));
+  V small = reduced.r + exp_tail<L>(reduced.r, reduced.low);
+  return L::scale(V(1) + small, reduced.n.integer + typename L::I(offset));
 }
 
 template <class L, class V = typename L::V>
@@ -80,7 +81,9 @@ FW_INLINE V exp(V x) {
 /// 2^r for |r| <= 1/2.
 template <class L, class V = typename L::V>
 FW_INLINE V exp2_small(V r) {
-  return L::fma(r, L::polynomial(r, Coefficients<typename L::T>::kExp2), 1);
+  using C = Coefficients<typename L::T>;
+  V tail = L::fma(r, L::polynomial_tail(r, C::kExp2), C::kExp2Low);
+  return V(1) + L::fma(r, C::kExp2[0], r * tail);
 }
 
 template <class L, class V = typename L::V>
@@ -109,7 +112,12 @@ template <class L, class V = typename L::V>
 FW_INLINE V logistic(V x) {
   using E = ExpLimits<typename L::T>;
   V z = exp_offset<L>(clamp<L>(-L::abs(x), E::kUnderflow, E::kOverflow), 0);
-  return L::select(x < 0, z, 1) / (V(1) + z);
+  // 1 / (1 + z) or z / (1 + z), the inverse to double length
+  auto divisor = Double<L>::fast_sum(1, z);
+  V inverse = V(1) / divisor.high;
+  V inverse_low = inverse * L::fma(-inverse, divisor.low, L::fma(-inverse, divisor.high, 1));
+  V numerator = L::select(x < 0, z, 1);
+  return L::fma(numerator, inverse, numerator * inverse_low);
 }
 
 template <class L, class V = typename L::V>

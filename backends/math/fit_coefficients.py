@@ -29,6 +29,7 @@ class Fit:
     high: mpf
     terms: dict  # "float" -> number of coefficients, "double" -> number of coefficients
     comment: str
+    split_first: bool = False  # what rounding the first coefficient loses is a constant of its own
 
 
 def round_to(value, kind):
@@ -106,9 +107,10 @@ def fit(spec, kind):
         if step < steps:
             fixed.append(round_to(coefficients[0], kind))
     result = fixed + [round_to(c, kind) for c in coefficients]
+    lost = coefficients[0] - result[0] if spec.split_first else None
     worst = max(abs(e) for e in weighted_errors(points, values, weights, 0, result))
     print(f"{spec.name:12} {kind:7} {terms:2} terms  2^{float(mp.log(worst, 2)):.2f}", file=sys.stderr)
-    return result
+    return result, lost
 
 
 def log_tail(first):
@@ -136,7 +138,7 @@ def specs():
     yield Fit("kExpm1", lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.expm1(r), -half_ln2, half_ln2,
               {"float": 6, "double": 11}, "expm1(r) = r + r^2 P(r), |r| <= ln(2)/2")
     yield Fit("kExp2", lambda r: (mpf(2) ** r - 1) / r, lambda r: r / mpf(2) ** r, mpf("-0.5002"), mpf("0.5002"),
-              {"float": 7, "double": 12}, "2^r = 1 + r P(r), |r| <= 1/2")
+              {"float": 7, "double": 12}, "2^r = 1 + r (P(r) + kExp2Low), |r| <= 1/2", split_first=True)
     yield Fit("kLogF", lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3, lambda f: f**3 / mp.log1p(f), -third, third,
               {"float": 10}, "log(1+f) = f - f^2/2 + f^3 P(f), |f| <= 1/3")
     yield Fit("kLogS", lambda u: (mp.ln2 * log2_of(u) - 2) / u, lambda u: u / 2, mpf(0), sqrt_limit**2,
@@ -188,8 +190,11 @@ def main():
             if kind not in spec.terms:
                 continue
             print(f"  // {spec.comment}")
-            values = ", ".join(float(c).hex() + suffix for c in fit(spec, kind))
+            coefficients, lost = fit(spec, kind)
+            values = ", ".join(float(c).hex() + suffix for c in coefficients)
             print(f"  static constexpr {kind} {spec.name}[] = {{{values}}};")
+            if lost is not None:
+                print(f"  static constexpr {kind} {spec.name}Low = {float(round_to(lost, kind)).hex()}{suffix};")
         for k in range(3 if kind == "double" else 2):
             print(f"  // 2 / ({2 * k + 1} ln 2)")
             print_split(f"kLog2C{k}", 2 / ((2 * k + 1) * mp.ln2), kind)

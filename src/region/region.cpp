@@ -118,16 +118,18 @@ std::vector<std::int64_t> needed_elements(const Region& region) {
 
 }  // namespace
 
-std::int64_t planned_input_bytes(const Region& region, std::uint32_t capture) {
-  return needed_elements(region)[capture] * ops::byte_width(region.values[capture].dtype);
+std::vector<std::int64_t> planned_inputs_bytes(const Region& region) {
+  std::vector<std::int64_t> bytes = needed_elements(region);
+  bytes.resize(region.captures);
+  for (std::uint32_t c = 0; c < region.captures; ++c) bytes[c] *= ops::byte_width(region.values[c].dtype);
+  return bytes;
 }
 
 std::int64_t planned_bytes(const Region& region) {
-  const std::vector<std::int64_t> needed = needed_elements(region);
-  std::int64_t bytes = 0;
-  for (std::uint32_t c = 0; c < region.captures; ++c) bytes += needed[c] * ops::byte_width(region.values[c].dtype);
-  for (const ValueId output : region.outputs) bytes += region[output].elements() * ops::byte_width(region[output].dtype);
-  return bytes;
+  std::int64_t total = 0;
+  for (const std::int64_t bytes : planned_inputs_bytes(region)) total += bytes;
+  for (const ValueId output : region.outputs) total += region[output].elements() * ops::byte_width(region[output].dtype);
+  return total;
 }
 
 namespace {
@@ -150,41 +152,38 @@ double terms_per_element(const Region& region, const RegionValue& v) {
 
 }  // namespace
 
+Work value_work(const Region& region, const RegionValue& v) {
+  const auto elements = static_cast<double>(v.elements());
+  const auto read = v.operands.empty() ? 0.0 : static_cast<double>(region[v.operands[0]].elements());
+  switch (v.op_class) {
+    case ops::OpClass::kElementwise: {
+      const double units = v.scalar_op ? ops::work(*v.scalar_op, v.dtype) : 1;
+      return {units > 0 ? elements : 0, elements * units};
+    }
+    case ops::OpClass::kReduction:
+    case ops::OpClass::kScan: return {read, read};
+    case ops::OpClass::kContraction:
+    case ops::OpClass::kConvolution: {
+      const double terms = elements * terms_per_element(region, v);
+      return {2 * terms, terms};
+    }
+    case ops::OpClass::kWindow: {
+      double window = 1;
+      for (const std::int64_t n : v.attrs.get<std::vector<std::int64_t>>("window")) window *= static_cast<double>(n);
+      return {elements * window, elements * window};
+    }
+    case ops::OpClass::kSort: return {0, read * 20};
+    default: return {0, elements};
+  }
+}
+
 Work work(const Region& region) {
   Work total;
   for (const RegionValue& v : region.values) {
     if (v.kind != RegionValue::Kind::kOp || v.result != 0) continue;
-    const auto elements = static_cast<double>(v.elements());
-    const auto read = v.operands.empty() ? 0.0 : static_cast<double>(region[v.operands[0]].elements());
-    switch (v.op_class) {
-      case ops::OpClass::kElementwise: {
-        const double units = v.scalar_op ? ops::work(*v.scalar_op, v.dtype) : 1;
-        total.units += elements * units;
-        if (units > 0) total.flops += elements;
-        break;
-      }
-      case ops::OpClass::kReduction:
-      case ops::OpClass::kScan:
-        total.units += read;
-        total.flops += read;
-        break;
-      case ops::OpClass::kContraction:
-      case ops::OpClass::kConvolution: {
-        const double flops = 2 * elements * terms_per_element(region, v);
-        total.flops += flops;
-        total.units += flops / 2;
-        break;
-      }
-      case ops::OpClass::kWindow: {
-        double window = 1;
-        for (const std::int64_t n : v.attrs.get<std::vector<std::int64_t>>("window")) window *= static_cast<double>(n);
-        total.units += elements * window;
-        total.flops += elements * window;
-        break;
-      }
-      case ops::OpClass::kSort: total.units += read * 20; break;
-      default: total.units += elements; break;
-    }
+    const Work one = value_work(region, v);
+    total.flops += one.flops;
+    total.units += one.units;
   }
   return total;
 }

@@ -30,8 +30,10 @@ struct Device {
   std::vector<std::pair<std::string, double>> dtype_factor;  ///< {"f64", 0.5}, {"bf16", 2.0 for contraction}, ...
   std::int64_t parallelism_for_peak = 1;  ///< tasks or threads needed to reach the rates
 };
-Result<Device> load_device(const std::string& name_or_path);
-std::vector<std::string> device_names();
+/// Errors: an unreadable file, JSON that is not a device, figures that are not positive; each names the file.
+Result<Device> load_device(const std::string& path);
+/// Names of the device files in a folder (without ".json"), sorted.
+std::vector<std::string> device_names(const std::string& folder);
 
 /// What one kernel costs and why.
 struct KernelCost {
@@ -41,8 +43,8 @@ struct KernelCost {
 };
 
 /// Launch overhead plus the larger of work over rate and, for each level, bytes over bandwidth, corrected for registers,
-/// occupancy and parallelism. `working_set` is what the surrounding plan keeps hot: a tensor that fits a cache level is
-/// read from there.
+/// occupancy and parallelism. `input_in_cache[i]` says that an earlier kernel of the plan has just made input i: it is read
+/// from the nearest level that holds twice its size. Inputs not listed come from the last level.
 KernelCost kernel_cost(const region::Region& region, const schedule::Schedule& schedule, const Device& device,
                        const std::vector<bool>& input_in_cache = {});
 

@@ -55,8 +55,8 @@ std::vector<std::uint32_t> use_counts(const Region& region);
 /// Bytes by plan: each distinct element of each capture that is read counted once (index maps bound the footprint of
 /// slices, gathers count their result), plus all outputs.
 std::int64_t planned_bytes(const Region& region);
-/// The same for one capture alone / one output alone.
-std::int64_t planned_input_bytes(const Region& region, std::uint32_t capture);
+/// The same for each capture alone.
+std::vector<std::int64_t> planned_inputs_bytes(const Region& region);
 /// Floating-point and integer operations executed when every value is computed once for each of its elements
 /// (a fused multiply-add of a contraction counts 2), and work in simple-operation units (ops::work).
 struct Work {
@@ -64,5 +64,6 @@ struct Work {
   double units = 0;
 };
 Work work(const Region& region);
+Work value_work(const Region& region, const RegionValue& value);  ///< of one operator's first result
 
 }  // namespace fusewright::region

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -502,10 +503,13 @@ Result<std::vector<graph::Graph>> import_hlo(const SourcePtr& text, std::shared_
 }
 
 Result<SourcePtr> read_hlo_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return fail("'" + path + "' is a folder, not an HLO file");
   std::ifstream file(path, std::ios::binary);
+  if (!file) return fail("cannot open '" + path + "'");
   std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad()) return fail("cannot read '" + path + "'");
+  text << file.rdbuf();
+  if (text.bad()) return fail("cannot read '" + path + "'");
   return std::make_shared<const SourceText>(SourceText{path, std::move(text).str()});
 }
 

@@ -207,7 +207,7 @@ Result<Literal> read_literal(const Module& module, std::string_view text, DType 
     return fail(ErrorKind::kUnsupported, "complex literals are not supported", module.span(text));
   Literal result;
   if (scan.elided) {
-    FW_TRY(result.tensor, ops::make_tensor(dtype, dims));
+    result.tensor = ops::Tensor{dtype, dims, nullptr, 0};
     result.elided = true;
     return result;
   }

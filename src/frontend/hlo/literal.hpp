@@ -7,7 +7,7 @@
 namespace fusewright::frontend_hlo {
 
 struct Literal {
-  ops::Tensor tensor;   ///< zeros where the values were left out
+  ops::Tensor tensor;   ///< without storage where the values were left out
   bool elided = false;  ///< written `{...}`: the values are not in the text
 };
 

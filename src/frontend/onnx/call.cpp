@@ -1,4 +1,4 @@
-#include "call.hpp"
+#include "src/frontend/onnx/call.hpp"
 
 #include <algorithm>
 #include <set>

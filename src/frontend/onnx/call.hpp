@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emitter.hpp"
+#include "src/frontend/onnx/emitter.hpp"
 
 namespace fusewright::frontend_onnx {
 

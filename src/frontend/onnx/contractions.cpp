@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "call.hpp"
+#include "src/frontend/onnx/call.hpp"
 
 namespace fusewright::frontend_onnx {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "importer.hpp"
+#include "src/frontend/onnx/importer.hpp"
 
 namespace fusewright::frontend_onnx {
 

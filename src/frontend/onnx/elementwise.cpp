@@ -1,4 +1,4 @@
-#include "call.hpp"
+#include "src/frontend/onnx/call.hpp"
 
 namespace fusewright::frontend_onnx {
 

@@ -1,4 +1,4 @@
-#include "emitter.hpp"
+#include "src/frontend/onnx/emitter.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fusewright/graph/graph.hpp"
-#include "proto.hpp"
+#include "src/frontend/onnx/proto.hpp"
 
 namespace fusewright::frontend_onnx {
 

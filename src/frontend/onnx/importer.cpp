@@ -1,4 +1,4 @@
-#include "importer.hpp"
+#include "src/frontend/onnx/importer.hpp"
 
 #include <algorithm>
 #include <set>
@@ -197,7 +197,7 @@ void Importer::add_input(const ::onnx::ValueInfoProto& input, Type type, const s
   }
   constexpr std::size_t kLargestKnown = 64 * 1024;
   if (known != nullptr && known->bytes() <= kLargestKnown) knowledge_.set(value, *known);
-  graph_.inputs.push_back(std::move(port));
+  graph_.inputs.back() = std::move(port);
   scope.values[name] = value;
 }
 
@@ -213,9 +213,11 @@ void Importer::import_outputs(Scope& scope) {
              ", but it is computed as " + std::string(ops::name(type.dtype)));
     }
     results.push_back(value);
-    graph_.outputs.push_back({output.name(), type, std::nullopt});
   }
   entry_.builder().set_results(std::move(results));
+  for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+    graph_.outputs[i].name = file_.model.graph().output(static_cast<int>(i)).name();
+  }
 }
 
 Value Importer::constant_of(::onnx::TensorProto& proto, Emitter& emitter, bool weight) {

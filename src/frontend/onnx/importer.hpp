@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "call.hpp"
+#include "src/frontend/onnx/call.hpp"
 #include "fusewright/frontend/onnx/import.hpp"
 
 namespace fusewright::frontend_onnx {

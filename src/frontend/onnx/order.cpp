@@ -1,7 +1,7 @@
 #include <queue>
 #include <set>
 
-#include "importer.hpp"
+#include "src/frontend/onnx/importer.hpp"
 
 namespace fusewright::frontend_onnx {
 

@@ -1,4 +1,4 @@
-#include "proto.hpp"
+#include "src/frontend/onnx/proto.hpp"
 
 #include <filesystem>
 

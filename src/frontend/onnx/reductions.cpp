@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "call.hpp"
+#include "src/frontend/onnx/call.hpp"
 
 namespace fusewright::frontend_onnx {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "call.hpp"
-#include "importer.hpp"
+#include "src/frontend/onnx/call.hpp"
+#include "src/frontend/onnx/importer.hpp"
 
 namespace fusewright::frontend_onnx {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "proto.hpp"
+#include "src/frontend/onnx/proto.hpp"
 
 namespace fusewright::frontend_onnx {
 

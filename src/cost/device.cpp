@@ -1,0 +1,84 @@
+#include "fusewright/cost/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace fusewright::cost {
+
+namespace {
+
+using Json = nlohmann::json;
+
+schedule::Target read_shape(const Json& json) {
+  schedule::Target target;
+  target.family = json.at("family") == "gpu" ? schedule::Target::Family::kGpu : schedule::Target::Family::kCpu;
+  target.vector_bits = json.value("vector_bits", target.vector_bits);
+  target.vector_registers = json.value("vector_registers", target.vector_registers);
+  target.l1_bytes = json.value("l1_bytes", target.l1_bytes);
+  target.l2_bytes = json.value("l2_bytes", target.l2_bytes);
+  target.cores = json.value("cores", target.cores);
+  target.warp = json.value("warp", target.warp);
+  target.max_threads = json.value("max_threads", target.max_threads);
+  target.registers = json.value("registers", target.registers);
+  target.shared_bytes = json.value("shared_bytes", target.shared_bytes);
+  return target;
+}
+
+Device read_device(const Json& json) {
+  Device device;
+  device.name = json.at("name");
+  device.target = json.at("target");
+  device.shape = read_shape(json.at("shape"));
+  device.launch_seconds = json.at("launch_seconds");
+  for (const Json& level : json.at("memory"))
+    device.memory.push_back({level.at("name"), level.at("bytes"), level.at("bytes_per_second")});
+  device.unit_rate = json.at("unit_rate");
+  device.contraction_flops = json.at("contraction_flops");
+  for (const auto& [dtype, factor] : json.at("dtype_factor").items()) device.dtype_factor.emplace_back(dtype, factor);
+  device.parallelism_for_peak = json.at("parallelism_for_peak");
+  return device;
+}
+
+Status check_device(const Device& device, const std::string& path) {
+  const auto bad = [&](const char* what) { return fail(fmt::format("device file {}: {}", path, what)); };
+  if (device.memory.empty()) return bad("'memory' lists no level");
+  for (const MemoryLevel& level : device.memory)
+    if (!(level.bytes_per_second > 0) || level.bytes < 0) return bad("'bytes_per_second' of a memory level must be positive");
+  if (!(device.unit_rate > 0) || !(device.contraction_flops > 0)) return bad("rates must be positive");
+  if (!(device.launch_seconds >= 0)) return bad("'launch_seconds' must not be negative");
+  if (device.parallelism_for_peak < 1 || device.shape.cores < 1) return bad("'cores' and 'parallelism_for_peak' must be positive");
+  for (const auto& [dtype, factor] : device.dtype_factor) {
+    if (!ops::dtype_from_name(dtype)) return bad("'dtype_factor' names an unknown dtype");
+    if (!(factor > 0)) return bad("'dtype_factor' must be positive");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Device> load_device(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return fail(fmt::format("cannot read device file {}", path));
+  try {
+    Device device = read_device(Json::parse(file));
+    FW_TRY_STATUS(check_device(device, path));
+    return device;
+  } catch (const Json::exception& error) {
+    return fail(fmt::format("device file {}: {}", path, error.what()));
+  }
+}
+
+std::vector<std::string> device_names(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace fusewright::cost

@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fusewright/cost/device.hpp"
+
+namespace fusewright::cost {
+
+namespace {
+
+using region::Region;
+using schedule::Schedule;
+
+bool is_gpu(const Device& device) { return device.shape.family == schedule::Target::Family::kGpu; }
+
+double factor_of(const Device& device, ops::DType dtype) {
+  for (const auto& [name, factor] : device.dtype_factor)
+    if (name == ops::name(dtype)) return factor;
+  return 1;
+}
+
+// Work by rate: multiply-adds of contractions run at their own rate, everything else at the rate of simple operations.
+double compute_seconds(const Region& region, const Schedule& schedule, const Device& device) {
+  double seconds = 0;
+  for (const region::RegionValue& v : region.values) {
+    if (v.kind != region::RegionValue::Kind::kOp || v.result != 0) continue;
+    const bool contraction = v.op_class == ops::OpClass::kContraction || v.op_class == ops::OpClass::kConvolution;
+    const region::Work work = region::value_work(region, v);
+    // What a contraction accumulates in decides, and f16 and bf16 accumulate in f32.
+    const double factor = contraction && ops::byte_width(v.dtype) <= 4 ? 1 : factor_of(device, v.dtype);
+    seconds += contraction ? work.flops / (device.contraction_flops * factor) : work.units / (device.unit_rate * factor);
+  }
+  return seconds + schedule.resources.recomputed_units / device.unit_rate;
+}
+
+// Share of the peak that this much parallelism reaches. On a CPU tasks are dealt out whole.
+double utilisation(const Schedule& schedule, const Device& device) {
+  const auto parallel = static_cast<double>(std::max<std::int64_t>(1, schedule.resources.parallelism));
+  const auto peak = static_cast<double>(device.parallelism_for_peak);
+  if (is_gpu(device)) return std::min(1.0, parallel / peak);
+  const double rounds = std::ceil(parallel / peak);
+  return parallel / (rounds * peak);
+}
+
+// Values beyond the register file are written and read back for every vector of the loop body.
+double spill_factor(const Schedule& schedule, const Device& device) {
+  const auto live = static_cast<double>(schedule.resources.live_values);
+  if (!is_gpu(device)) {
+    const auto registers = static_cast<double>(device.shape.vector_registers) - 4;
+    return live <= registers ? 1.0 : 1.0 + 1.5 * (live - registers) / live;
+  }
+  const auto threads = static_cast<double>(std::max<std::int64_t>(1, schedule.threads));
+  const auto each = static_cast<double>(std::max<std::int64_t>(1, schedule.resources.registers));
+  if (each > 255) return 1.0 + 4 * (each - 255) / each;
+  const double resident = std::floor(static_cast<double>(device.shape.registers) / (each * threads)) * threads;
+  return resident >= 512 ? 1.0 : 512 / std::max(threads, resident);
+}
+
+}  // namespace
+
+KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Device& device,
+                       const std::vector<bool>& input_in_cache) {
+  KernelCost cost;
+  const double share = utilisation(schedule, device);
+  const double spills = spill_factor(schedule, device);
+  cost.launch = device.launch_seconds * static_cast<double>(schedule.resources.launches);
+  cost.compute = compute_seconds(region, schedule, device) * spills / share;
+
+  // Each tensor moves from the nearest level that can still hold it: an input that an earlier kernel left in cache, an output
+  // that fits one; everything else goes to the last level.
+  const auto level_for = [&](std::int64_t bytes, bool hot) -> const MemoryLevel& {
+    if (hot)
+      for (const MemoryLevel& level : device.memory)
+        if (level.bytes == 0 || 2 * bytes <= level.bytes) return level;
+    return device.memory.back();
+  };
+  std::vector<double> bytes_at(device.memory.size(), 0);
+  const auto add = [&](std::int64_t bytes, bool hot) {
+    bytes_at[static_cast<std::size_t>(&level_for(bytes, hot) - device.memory.data())] += static_cast<double>(bytes);
+  };
+  const std::vector<std::int64_t> inputs = region::planned_inputs_bytes(region);
+  for (std::size_t c = 0; c < inputs.size(); ++c) add(inputs[c], c < input_in_cache.size() && input_in_cache[c]);
+  for (const region::ValueId output : region.outputs)
+    add(region[output].elements() * ops::byte_width(region[output].dtype), true);
+  bytes_at.front() += static_cast<double>(schedule.resources.reread_bytes);
+  std::size_t worst = 0;
+  double worst_seconds = -1;
+  for (std::size_t l = 0; l < device.memory.size(); ++l) {
+    const double seconds = bytes_at[l] / device.memory[l].bytes_per_second;
+    cost.memory += seconds;
+    if (seconds > worst_seconds) {
+      worst_seconds = seconds;
+      worst = l;
+    }
+  }
+  // Bandwidth saturates with fewer tasks than arithmetic does, but not with one.
+  cost.memory /= std::sqrt(share);
+  cost.seconds = cost.launch + std::max(cost.compute, cost.memory);
+
+  std::string corrections;
+  if (share < 0.999) corrections += fmt::format(", {:.0f} % of the machine used", 100 * share);
+  if (spills > 1) corrections += fmt::format(", {} values alive", schedule.resources.live_values);
+  if (schedule.resources.recomputed_units > 0)
+    corrections += fmt::format(", {:.3g} operations computed again", schedule.resources.recomputed_units);
+  if (cost.launch >= std::max(cost.compute, cost.memory)) {
+    cost.explanation = fmt::format("launch {:.3g} us{}", 1e6 * cost.launch, corrections);
+  } else if (cost.compute >= cost.memory) {
+    cost.explanation = fmt::format("compute {:.3g} us{}", 1e6 * cost.compute, corrections);
+  } else {
+    cost.explanation = fmt::format("{} {:.3g} MB at {:.3g} GB/s{}", device.memory[worst].name, 1e-6 * bytes_at[worst],
+                                   1e-9 * device.memory[worst].bytes_per_second, corrections);
+  }
+  return cost;
+}
+
+}  // namespace fusewright::cost

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "fusewright/plan/plan.hpp"
+#include "fusewright/support/check.hpp"
+
+namespace fusewright::plan {
+
+using graph::Graph;
+using graph::Node;
+using region::Region;
+using region::RegionValue;
+
+namespace {
+
+RegionValue tensor_value(const ops::Type& type) {
+  RegionValue value;
+  value.dtype = type.dtype;
+  value.dims = ops::static_dims(type.shape);
+  return value;
+}
+
+bool is_scalar_constant(const Graph& graph, Value v) {
+  const Node& node = graph[v.node];
+  const ops::AttrValue* value = node.attrs.find("value");
+  return graph.info(v.node).name == "constant" && value != nullptr && std::get<ops::TensorHandle>(*value)->elements() == 1 &&
+         std::get<ops::TensorHandle>(*value)->dims.empty();
+}
+
+}  // namespace
+
+Result<Region> make_region(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
+                           const std::vector<Value>& outputs) {
+  Region region;
+  std::map<Value, region::ValueId> made;
+  const auto add = [&](Value v, RegionValue value) {
+    region.values.push_back(std::move(value));
+    made.emplace(v, region::ValueId(region.values.size() - 1));
+  };
+  for (const Value input : inputs) {
+    RegionValue value = tensor_value(graph.type(input));
+    value.kind = RegionValue::Kind::kCapture;
+    value.capture = region.captures++;
+    add(input, std::move(value));
+  }
+  for (const NodeId id : nodes) {
+    const Node& node = graph[id];
+    const ops::OpInfo& info = graph.info(id);
+    std::vector<region::ValueId> operands;
+    for (const Value operand : node.operands) {
+      if (!operand.valid()) continue;  // optional operands stand last
+      if (!made.contains(operand)) {
+        FW_CHECK(is_scalar_constant(graph, operand)) << graph[operand.node].name << " is not an input of the group with " << node.name;
+        RegionValue scalar = tensor_value(graph.type(operand));
+        scalar.kind = RegionValue::Kind::kScalar;
+        scalar.scalar = graph[operand.node].attrs.get<ops::TensorHandle>("value");
+        add(operand, std::move(scalar));
+      }
+      operands.push_back(made.at(operand));
+    }
+    for (std::uint32_t result = 0; result < node.types.size(); ++result) {
+      const ops::Type& type = node.types[result];
+      if (!type.is_tensor() || !ops::is_static(type.shape))
+        return fail(ErrorKind::kUnsupported, fmt::format("node '{}' ({}) has type {}, for which there are no kernels", node.name,
+                                                         info.name, ops::to_string(type)));
+      RegionValue value = tensor_value(type);
+      value.op = node.op;
+      value.op_class = info.op_class;
+      value.scalar_op = info.scalar;
+      value.op_name = info.name;
+      value.attrs = node.attrs;
+      value.result = result;
+      value.operands = operands;
+      add({id, result}, std::move(value));
+    }
+  }
+  for (const Value output : outputs) region.outputs.push_back(made.at(output));
+  return region;
+}
+
+std::string group_name(const Graph& graph, const std::vector<NodeId>& nodes, std::size_t number) {
+  constexpr std::size_t kLongest = 40;
+  std::string out;
+  std::string previous;
+  for (const NodeId id : nodes) {
+    const ops::OpInfo& info = graph.info(id);
+    if (info.op_class == ops::OpClass::kSource || info.name == "broadcast" || info.name == "reshape") {
+      if (nodes.size() > 1) continue;
+    }
+    if (info.name == previous) continue;
+    previous = info.name;
+    if (out.size() + 1 + info.name.size() > kLongest) break;
+    if (!out.empty()) out += '_';
+    for (const char c : info.name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  }
+  if (out.empty()) out = nodes.empty() ? "copy" : graph.info(nodes.front()).name;
+  return fmt::format("{}_{}", out, number);
+}
+
+}  // namespace fusewright::plan

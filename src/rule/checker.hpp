@@ -1,0 +1,119 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fusewright/rule/ast.hpp"
+#include "fusewright/rule/rule.hpp"
+
+namespace fusewright::rule {
+
+/// Collects what is wrong; the same message at the same place (from two variants of one rule) counts once.
+class Reports {
+ public:
+  void error(const Span& span, std::string message, std::string suggestion = {}, std::vector<Note> notes = {});
+  void warning(const Span& span, std::string message, std::vector<Note> notes = {});
+  void note(const Span& span, std::string message);
+  std::size_t error_count() const { return errors_.size(); }
+  /// In the order of files and places.
+  std::vector<Diagnostic> take_errors();
+  std::vector<Diagnostic> take_warnings();
+
+ private:
+  bool fresh(const Span& span, const std::string& message);
+  std::vector<Diagnostic> errors_, warnings_;
+  std::set<std::tuple<std::string, std::uint32_t, std::string>> seen_;
+};
+
+/// "did you mean 'x'?" or empty.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
+
+/// What a name stands for where expressions see it.
+struct Binding {
+  enum class Kind : std::uint8_t { kTensor, kAttr, kSegment };
+  Kind kind = Kind::kTensor;
+  Span span;
+  OpSet ops;              ///< of the node that `as name` names; empty for a plain value
+  bool op_name = false;   ///< `as act` of several operators: act(...) applies the one that matched
+  bool derived = false;   ///< made by the checker: no warning when unused
+};
+using Scope = std::map<std::string, Binding>;
+
+/// "c.attr" was asked for: node `name` must bind it.
+struct AttrRef {
+  std::string node, attr;
+  auto operator<=>(const AttrRef&) const = default;
+};
+
+enum class ExprPlace : std::uint8_t { kBody, kRewrite, kFuse, kTest };
+
+/// Names and functions that one expression may use, and what it turned out to use.
+struct ExprContext {
+  const ops::OpTable& table;
+  Reports& reports;
+  ExprPlace place;
+  const Scope& scope;
+  std::set<std::string> used;
+  std::set<AttrRef> attr_refs;
+  bool hide_literals = false;                                      ///< kBody: ~c becomes a hidden attribute
+  std::vector<std::pair<std::string, double>> literals;            ///< those attributes
+};
+
+/// Checks names, operand counts and attributes of an expression and puts what is only surface (`along`, `c.attr`, `..c`,
+/// out_feature(c)) into plain terms. Returns the expression that ops::elaborate understands.
+ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context);
+
+/// Resolved class names for one set of rules.
+struct Classes {
+  std::map<std::string, OpSet> sets;
+  std::map<std::string, Span> places;
+
+  std::vector<std::string> names() const;
+};
+Classes builtin_classes(const ops::OpTable& table);
+/// Adds the declared classes, in any order; reports unknown names and cycles.
+void declare_classes(const std::vector<const ast::ClassDecl*>& decls, const ops::OpTable& table, Reports& reports,
+                     Classes& classes);
+OpSet resolve_class(const ast::ClassExpr& expr, const ops::OpTable& table, const Classes& classes, Reports& reports);
+
+/// Declares the composite and uninterpreted operators in a copy of the table.
+ops::OpTable declare_ops(const std::vector<const ast::OpDecl*>& decls, const std::vector<std::string>& docs,
+                         const ops::OpTable& base, Reports& reports);
+
+struct RuleContext {
+  const ops::OpTable& table;
+  const Classes& classes;
+  Reports& reports;
+};
+RewriteRule check_rewrite(const ast::RuleDecl& decl, const RuleContext& context);
+FuseRule check_fuse(const ast::RuleDecl& decl, const RuleContext& context);
+std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards, const RuleContext& context);
+
+/// `expand-NAME` and, where the body can be read as a pattern, `recognise-NAME` of a composite operator. When it cannot, a
+/// note says why.
+std::vector<RewriteRule> generate_rewrites(OpId op, const RuleContext& context);
+
+/// Nodes of the patterns of one variant, and what they bind.
+struct Lowered {
+  RewriteVariant variant;
+  Scope scope;
+  std::vector<Guard> guards;      ///< that came from attribute patterns; the steps refer to them
+  std::set<std::string> used;     ///< names bound more than once: each occurrence is a test
+};
+/// Multiplies out the choices of the patterns and lowers each combination. `called` holds the names that the rule applies as
+/// operators, whose alternatives must be told apart.
+std::vector<Lowered> lower_patterns(const std::vector<ast::PatternPtr>& roots, const std::set<std::string>& called,
+                                    const RuleContext& context);
+/// The operand specification that position `i` of an application falls under; null when there are too many.
+const ops::OperandSpec* operand_at(const ops::OpInfo& op, std::size_t i);
+const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name);
+/// A literal as an attribute value, when the expression is one (numbers, text, lists of them, dtypes), else nothing.
+std::optional<ops::AttrValue> constant_attr(const ops::Expr& expr, ops::AttrKind kind);
+/// The number of operands as it can be written: "2 operands", "1 to 3 operands".
+std::string operand_count_text(const ops::OpInfo& op);
+bool operand_count_fits(const ops::OpInfo& op, std::size_t count);
+
+}  // namespace fusewright::rule
