@@ -13,12 +13,14 @@ template <>
 struct ErfConstants<float> {
   static constexpr float kZero = 10.2f;  // erfc is zero from here on
   static constexpr float kCentre = 2;    // of the variable of kErfcx
+  static constexpr float kSmall = 1;     // up to here erf is best as a polynomial
 };
 
 template <>
 struct ErfConstants<double> {
   static constexpr double kZero = 27.5;
   static constexpr double kCentre = 4;
+  static constexpr double kSmall = 0.875;
 };
 
 /// erf(x) for |x| <= 1.
@@ -39,7 +41,7 @@ FW_INLINE V erfc_large(V a) {
   auto divisor = Double<L>::sum(a + a, 1);
   V inverse = V(1) / divisor.high;
   V quotient = p.high * inverse;
-  V remainder = L::fma(-quotient, divisor.high, p.high) + p.low;
+  V remainder = L::fma(-quotient, divisor.high, p.high) + (p.low + Coefficients<T>::kErfcxLow);
   V quotient_low = L::fma(-quotient, divisor.low, remainder) * inverse;
   // times e^(-a^2) = 2^n (1 + e), with the square to double length
   auto square = Double<L>::product(a, a);
@@ -49,7 +51,7 @@ FW_INLINE V erfc_large(V a) {
   return L::scale(quotient + L::fma(quotient, e, quotient_low), reduced.n.integer);
 }
 
-/// erfc(a) for a >= 1, to an absolute error that is small beside erf(a).
+/// erfc(a) for a >= kSmall, to an absolute error that is small beside erf(a).
 template <class L, class V = typename L::V>
 FW_INLINE V erf_complement(V a) {
   using T = typename L::T;
@@ -64,7 +66,8 @@ FW_INLINE V erf_complement(V a) {
 template <class L, class V = typename L::V>
 FW_INLINE V erf(V x) {
   V a = L::abs(x);
-  return L::copysign(L::select(a < 1, erf_small<L>(a), V(1) - erf_complement<L>(a)), x);
+  auto small = a < ErfConstants<typename L::T>::kSmall;
+  return L::copysign(L::select(small, erf_small<L>(a), V(1) - erf_complement<L>(a)), x);
 }
 
 template <class L, class V = typename L::V>

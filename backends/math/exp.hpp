@@ -99,12 +99,13 @@ FW_INLINE V expm1(V x) {
   using T = typename L::T;
   using E = ExpLimits<T>;
   auto [r, low, n] = exp_reduce<L>(clamp<L>(x, E::kExpm1MinusOne, E::kOverflow));
-  V tail = L::fma(r * r, L::polynomial(r, Coefficients<T>::kExpm1), low);
-  // 2^n - 1 + 2^n (r + tail), at half its size because 2^n itself may overflow. Where 2^n - 1 nearly cancels against
-  // 2^n r, what their sum loses is worth keeping.
+  V tail = L::fma(r * r, L::polynomial(r, Coefficients<T>::kExpm1), L::fma(low, r, low));
+  // 2^n - 1 + 2^n (r + tail), at half its size because 2^n itself may overflow. The two large terms may nearly cancel, so
+  // what their sum loses is kept.
   V half_power = L::power_of_two(n.integer - typename L::I(1));
-  auto sum = Double<L>::fast_sum(half_power - T(0.5), half_power * r);
-  V half = sum.high + L::fma(half_power, tail, sum.low);
+  auto constant = Double<L>::fast_sum(half_power, T(-0.5));
+  auto sum = Double<L>::fast_sum(constant.high, half_power * r);
+  V half = sum.high + L::fma(half_power, tail, sum.low + constant.low);
   return L::select(L::abs(x) < E::kIdentity, x, half + half);
 }
 

@@ -162,9 +162,9 @@ def specs():
     yield Fit("kLogErfc", lambda a: mp.log(mp.erfc(a)), lambda a: mp.erfc(a) / mp.erf(a), mpf(1), mpf(4),
               {"float": 7}, "log(erfc(a)) = P(a), 1 <= a <= 4")
     yield Fit("kErfcx", lambda t: (1 + 2 * arg(2)(t)) * erfcx(arg(2)(t)), lambda t: 1 / ((1 + 2 * arg(2)(t)) * erfcx(arg(2)(t))),
-              mapped("0.49", 2), mapped("10.2", 2), {"float": 12}, "erfc(a) exp(a^2) (1 + 2a) = P(t), t = (a-2)/(a+2)")
+              mapped("0.49", 2), mapped("10.2", 2), {"float": 12}, "erfc(a) exp(a^2) (1 + 2a) = P(t) + kErfcxLow, t = (a-2)/(a+2)", split_first=True)
     yield Fit("kErfcx", lambda t: (1 + 2 * arg(4)(t)) * erfcx(arg(4)(t)), lambda t: 1 / ((1 + 2 * arg(4)(t)) * erfcx(arg(4)(t))),
-              mapped("0.49", 4), mapped("27.5", 4), {"double": 24}, "erfc(a) exp(a^2) (1 + 2a) = P(t), t = (a-4)/(a+4)")
+              mapped("0.49", 4), mapped("27.5", 4), {"double": 24}, "erfc(a) exp(a^2) (1 + 2a) = P(t) + kErfcxLow, t = (a-4)/(a+4)", split_first=True)
     yield Fit("kAsin", lambda u: (mp.asin(root(u)) / root(u) - 1) / u, lambda u: u * root(u) / mp.asin(root(u)),
               mpf(0), mpf("0.2502"), {"float": 5, "double": 13}, "asin(x) = x + x u P(u), u = x^2 <= 1/4")
     yield Fit("kAtan", lambda u: (mp.atan(root(u)) / root(u) - 1) / u, lambda u: u * root(u) / mp.atan(root(u)),

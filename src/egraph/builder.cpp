@@ -81,17 +81,20 @@ Result<ops::AttrValue> TermBuilder::query(const std::string& function, const std
     return fail(function + "() takes " + std::to_string(wanted) + (wanted == 1 ? " value" : " values"), span);
   };
   if (function == "constant") {
+    for (const ops::TermValue v : args) egraph_.note(unpack(v));
     return ops::AttrValue(
         std::ranges::all_of(args, [&](ops::TermValue v) { return egraph_.fact(unpack(v)).constant(); }));
   }
   if (function == "same") {
     if (args.size() != 2) return wrong_count(2);
+    egraph_.note(unpack(args[0]), unpack(args[1]));
     return ops::AttrValue(egraph_.find(unpack(args[0])) == egraph_.find(unpack(args[1])));
   }
   const bool known = function == "splat" || function == "is_zero" || function == "is_one" || function == "value";
   if (!known) return ops::TermBuilder::query(function, args, span);
   if (args.size() != 1) return wrong_count(1);
   const EClassId c = unpack(args[0]);
+  egraph_.note(c);
   if (function == "splat") return ops::AttrValue(egraph_.fact(c).has_splat());
   if (function == "is_zero") return ops::AttrValue(has_value(egraph_, c, 0));
   if (function == "is_one") return ops::AttrValue(has_value(egraph_, c, 1));
@@ -102,6 +105,7 @@ Result<ops::AttrValue> TermBuilder::query(const std::string& function, const std
 }
 
 Result<ops::TermValue> TermBuilder::fold(ops::TermValue value, const Span& span) {
+  egraph_.note(unpack(value));
   if (egraph_.fact(unpack(value)).constant()) return value;
   return fail("fold { } of a value that is not constant", span);
 }

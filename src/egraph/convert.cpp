@@ -180,7 +180,6 @@ class Rebuilder {
       FW_TRY_STATUS(emit(egraph_.find(imported_.results[i])));
       out_[out_.entry].results[i] = value_of(egraph_.find(imported_.results[i]));
     }
-    FW_TRY_STATUS(keep_effects());
     remap_captures();
     return graph::remove_dead(out_);
   }
@@ -192,9 +191,6 @@ class Rebuilder {
     const OpId op = egraph_[n].op;
     return op.index < egraph_.table().size() && egraph_.table()[op].op_class == ops::OpClass::kSource;
   }
-
-  /// Effects happen whether or not their results are read. They are never equal to anything else.
-  Status keep_effects() { return {}; }
 
   Status emit(EClassId root) {
     std::vector<EClassId> work{root};

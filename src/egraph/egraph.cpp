@@ -70,8 +70,18 @@ ENodeId EGraph::add(OpId op, AttrsId attrs, std::span<const EClassId> operands, 
   const std::uint32_t hash = hash_key(op, attrs, scratch_, commutes);
   const std::uint32_t found =
       hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, op, attrs, scratch_, type); });
-  if (found != NodeTable::kNone) return ENodeId(found);
+  if (found != NodeTable::kNone) {
+    if (options_.record && current_.valid()) note_difference(found, operands);
+    return ENodeId(found);
+  }
   return create(op, attrs, scratch_, operands, type, commutes, hash);
+}
+
+void EGraph::note_difference(std::uint32_t node, std::span<const EClassId> operands) {
+  const ENode& n = nodes_[node];
+  const EClassId* own = original_.data() + n.first;
+  const bool swapped = n.commutes && n.arity >= 2 && find_index(own[0].index) != find_index(operands[0].index);
+  for (std::size_t i = 0; i < operands.size(); ++i) note(operands[i], own[swapped && i < 2 ? 1 - i : i]);
 }
 
 ENodeId EGraph::lookup(OpId op, AttrsId attrs, std::span<const EClassId> operands, TypeId type) const {
@@ -122,6 +132,7 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
     proof_.push_back({id, kGivenCode});
     made_by_.push_back(current_);
     source_of_.push_back(SourceSetId(0));
+    witnesses_.push_back(ENodeId(id));
   }
   current_changed_ = true;
   ++live_;
@@ -187,12 +198,16 @@ EGraph::Union EGraph::unite(EClassId a, EClassId b, Reason reason) {
     kept.count += lost.count;
   }
   const Fact fact = joined.value_or(facts_of_[winner]);
-  if (fact != facts_of_[winner] || fact != facts_of_[loser]) set_fact(winner, fact);
+  if (fact != facts_of_[winner] || fact != facts_of_[loser]) {
+    const std::uint32_t knowing = fact == facts_of_[winner] ? winner : loser;
+    set_fact(winner, fact, options_.record ? witnesses_[knowing].index : winner);
+  }
   return Union::kMerged;
 }
 
-void EGraph::set_fact(std::uint32_t root, Fact fact) {
+void EGraph::set_fact(std::uint32_t root, Fact fact, std::uint32_t witness) {
   facts_of_[root] = fact;
+  if (options_.record) witnesses_[root] = ENodeId(witness);
   changed_facts_.push_back(root);
 }
 
@@ -253,7 +268,7 @@ void EGraph::refresh_facts(std::uint32_t c) {
     if (!joined) {
       conflicts_.push_back({EClassId(user), EClassId(user_class), {Reason::Kind::kCongruence, {}}, false});
     } else if (*joined != facts_of_[user_class]) {
-      set_fact(user_class, *joined);
+      set_fact(user_class, *joined, user);
     }
   } while (slot != uses_[root].last);
 }
@@ -286,15 +301,19 @@ ApplicationId EGraph::begin_application(PatternId pattern, std::span<const Match
   current_changed_ = false;
   if (!options_.record) return {};
   current_ = ApplicationId(applications_.size());
-  applications_.push_back(
-      {pattern, static_cast<std::uint32_t>(matched_.size()), static_cast<std::uint32_t>(matched.size())});
+  applications_.push_back({pattern, static_cast<std::uint32_t>(matched_.size()),
+                           static_cast<std::uint32_t>(matched.size()), static_cast<std::uint32_t>(notes_.size()), 0});
   matched_.insert(matched_.end(), matched.begin(), matched.end());
   return current_;
 }
 
 bool EGraph::end_application() {
-  if (options_.record && !current_changed_) {
+  if (options_.record && current_changed_) {
+    Application& application = applications_.back();
+    application.note_count = static_cast<std::uint32_t>(notes_.size()) - application.first_note;
+  } else if (options_.record) {
     matched_.resize(applications_.back().first);
+    notes_.resize(applications_.back().first_note);
     applications_.pop_back();
   }
   current_ = {};
@@ -315,7 +334,7 @@ void EGraph::add_sources(ENodeId n, const SourceSet& sources) {
 std::size_t EGraph::bytes() const {
   return held(nodes_) + held(stamps_) + held(parents_) + held(own_type_) + held(facts_of_) + held(uses_) +
          held(operands_) + held(original_) + held(slots_) + hashcons_.bytes() + held(stale_) + held(proof_) +
-         held(made_by_) + held(source_of_) + held(applications_) + held(matched_);
+         held(made_by_) + held(source_of_) + held(applications_) + held(matched_) + held(notes_) + held(witnesses_);
 }
 
 }  // namespace fusewright::egraph

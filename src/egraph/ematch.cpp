@@ -105,16 +105,19 @@ struct Matcher::Run {
   }
 
   bool is_candidate(ENodeId n, std::uint16_t depth) const {
-    if (options.since == 0 || is_fresh(n)) return true;
+    if (options.since == 0 || is_fresh_root(n)) return true;
     for (const EClassId c : egraph.operands(n)) {
       if (levels[c.index] + 2 <= depth) return true;
     }
     return false;
   }
   bool is_fresh(ENodeId n) const { return index.changed_in(n) >= options.since; }
+  /// A root is matched for itself: that its class was joined to another changes nothing.
+  bool is_fresh_root(ENodeId n) const { return egraph.changed_in(n) >= options.since; }
 
   void try_root(std::uint32_t at, ENodeId n) {
     const Instr& instr = program.trie[at].instr;
+    ++m.counts_[at].tried;
     if (!traits[egraph[n].op.index].multiple) {
       regs[0] = index.class_of(n);
       choose(at, n, ENodeId(), false);
@@ -195,7 +198,7 @@ struct Matcher::Run {
     for (std::size_t j = instr.c; j < operands.size(); ++j) {
       if (operands[j] != egraph.none()) return;  // an operand that the pattern does not know of
     }
-    fresh = fresh || options.since == 0 || is_fresh(n);
+    fresh = fresh || options.since == 0 || (instr.b == 0 ? is_fresh_root(n) : is_fresh(n));
     nodes[instr.b] = n;
     swapped[instr.b] = 0;
     MatchWord* record = &words[program.trie[at].word];
@@ -339,13 +342,13 @@ MatchSet Matcher::run(const Index& index, const MatchOptions& options) {
 }
 
 void decode(const EGraph& egraph, const match::Program& program, PatternId id, std::span<const MatchWord> record,
-            bool with_equalities, Decoded& out) {
+            bool with_relied, Decoded& out) {
   const match::PatternInfo& pattern = program.patterns[id.index];
   out.registers.assign(program.registers, egraph.none());
   out.nodes.resize(program.nodes);
-  out.equalities.clear();
+  out.relied.clear();
   const auto equal = [&](EClassId a, EClassId b) {
-    if (with_equalities && a != b) out.equalities.emplace_back(a, b);
+    if (with_relied && a != b) out.relied.push_back({a, b});
   };
   std::uint32_t swaps = 0;  // of the nodes so far; patterns with more than 32 commutative nodes look it up in the record
   std::vector<std::uint8_t> many;
@@ -388,8 +391,10 @@ void decode(const EGraph& egraph, const match::Program& program, PatternId id, s
         break;
       }
       case Instr::Kind::kSame: equal(out.registers[instr.a], out.registers[instr.b]); break;
-      case Instr::Kind::kFit:
       case Instr::Kind::kLiteral:
+        if (with_relied) out.relied.push_back({out.registers[instr.a], {}});
+        break;
+      case Instr::Kind::kFit:
       case Instr::Kind::kAttrIs:
       case Instr::Kind::kAttrSame:
       case Instr::Kind::kYield: break;

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::int64_t kChunk = 2048;  // elements decoded at a time
 
-bool is_complex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
-
 // Operands of one chunk, element by element in `f` or in `i`.
 template <class T>
 struct Chunk {
@@ -74,11 +72,9 @@ Result<Tensors> eval_elementwise(const NodeCall& call) {
   if (op == ScalarOp::kBitcast) return eval_bitcast(call);
   // The dtype computed on: that of the last operand, because the first one of `select` is the predicate.
   const DType from = call.operands.back().dtype;
-  if (op != ScalarOp::kSelect && (is_complex(from) || is_complex(call.dtype())))
-    return fail(ErrorKind::kUnsupported, call.info.name + " of complex numbers cannot be evaluated");
   const bool floats = ops::is_float(from);
-  if (floats ? !is_float_op(op) : !is_int_op(op))
-    return fail(ErrorKind::kUnsupported, call.info.name + " of " + std::string(ops::name(from)) + " has no meaning");
+  if (op != ScalarOp::kSelect && !has_meaning(op, from))
+    return fail(ErrorKind::kUnsupported, call.info.name + " of " + std::string(ops::name(from)) + " cannot be evaluated");
   FW_TRY(Tensor out, ops::make_tensor(call.dtype(), call.dims()));
   parallel_for(out.elements(), kChunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; at += kChunk) {

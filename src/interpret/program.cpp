@@ -43,9 +43,7 @@ std::optional<ScalarProgram> compile_scalar_program(const graph::Graph& graph, g
       step.operands.push_back(at->second);
       step.from = graph.type(operand).dtype;  // the last one's: the first of select is the predicate
     }
-    const bool floats = ops::is_float(step.from);
-    if (!floats && !ops::is_integer(step.from) && step.from != DType::kPred) return std::nullopt;
-    if (step.op != ScalarOp::kSelect && !(floats ? is_float_op(step.op) : is_int_op(step.op))) return std::nullopt;
+    if (!has_meaning(step.op, step.from)) return std::nullopt;
     slot[id_of_node.index] = program.first_step + program.steps.size();
     program.steps.push_back(std::move(step));
   }

@@ -195,28 +195,15 @@ R wide_op(ScalarOp op, const R* x) {
 template double wide_op(ScalarOp, const double*);
 template Quad wide_op(ScalarOp, const Quad*);
 
-bool is_transcendental(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kExp: case ScalarOp::kExpm1: case ScalarOp::kLog: case ScalarOp::kLog1p: case ScalarOp::kRsqrt:
-    case ScalarOp::kCbrt: case ScalarOp::kSin: case ScalarOp::kCos: case ScalarOp::kTan: case ScalarOp::kAsin:
-    case ScalarOp::kAcos: case ScalarOp::kAtan: case ScalarOp::kSinh: case ScalarOp::kCosh: case ScalarOp::kTanh:
-    case ScalarOp::kAsinh: case ScalarOp::kAcosh: case ScalarOp::kAtanh: case ScalarOp::kLogistic: case ScalarOp::kErf:
-    case ScalarOp::kPow: case ScalarOp::kAtan2: return true;
-    case ScalarOp::kCopy: case ScalarOp::kAbs: case ScalarOp::kNeg: case ScalarOp::kSign: case ScalarOp::kSqrt:
-    case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kTrunc: case ScalarOp::kRoundEven:
-    case ScalarOp::kRoundAway: case ScalarOp::kNot: case ScalarOp::kPopcount: case ScalarOp::kClz:
-    case ScalarOp::kIsFinite: case ScalarOp::kIsNan: case ScalarOp::kIsInf: case ScalarOp::kConvert:
-    case ScalarOp::kBitcast: case ScalarOp::kAdd: case ScalarOp::kSub: case ScalarOp::kMul: case ScalarOp::kDiv:
-    case ScalarOp::kRem: case ScalarOp::kMod: case ScalarOp::kMax: case ScalarOp::kMin: case ScalarOp::kAnd:
-    case ScalarOp::kOr: case ScalarOp::kXor: case ScalarOp::kShl: case ScalarOp::kShrArithmetic:
-    case ScalarOp::kShrLogical: case ScalarOp::kEq: case ScalarOp::kNe: case ScalarOp::kLt: case ScalarOp::kLe:
-    case ScalarOp::kGt: case ScalarOp::kGe: case ScalarOp::kSelect: case ScalarOp::kClamp: case ScalarOp::kFma: break;
-  }
-  return false;
+bool has_meaning(ScalarOp op, DType dtype) {
+  if (ops::is_float(dtype)) return !kBitwise.has(op);
+  const bool whole = ops::is_integer(dtype) || dtype == DType::kPred;
+  const bool power = op == ScalarOp::kPow;  // the one of them that integers have too
+  return whole && op != ScalarOp::kSqrt && op != ScalarOp::kBitcast && (power || !kTranscendental.has(op));
 }
 
 double float_op(ScalarOp op, DType dtype, const double* x) {
-  if (dtype == DType::kF64 && (is_transcendental(op) || op == ScalarOp::kFma)) {
+  if (dtype == DType::kF64 && (kTranscendental.has(op) || op == ScalarOp::kFma)) {
     const Quad wide[3] = {Quad(x[0]), Quad(ops::arity(op) > 1 ? x[1] : 0.0), Quad(ops::arity(op) > 2 ? x[2] : 0.0)};
     return static_cast<double>(wide_op<Quad>(op, wide));
   }
@@ -235,28 +222,6 @@ std::int64_t float_test(ScalarOp op, const double* x) {
   FW_CHECK(op == ScalarOp::kGe) << ops::name(op) << " is no test of floats";
   return x[0] >= x[1] ? 1 : 0;
 }
-
-bool is_float_op(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kNot: case ScalarOp::kPopcount: case ScalarOp::kClz: case ScalarOp::kBitcast: case ScalarOp::kAnd:
-    case ScalarOp::kOr: case ScalarOp::kXor: case ScalarOp::kShl: case ScalarOp::kShrArithmetic:
-    case ScalarOp::kShrLogical: return false;
-    case ScalarOp::kSelect: case ScalarOp::kCopy: case ScalarOp::kAbs: case ScalarOp::kNeg: case ScalarOp::kSign:
-    case ScalarOp::kSqrt: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kTrunc: case ScalarOp::kRoundEven:
-    case ScalarOp::kRoundAway: case ScalarOp::kConvert: case ScalarOp::kAdd: case ScalarOp::kSub: case ScalarOp::kMul:
-    case ScalarOp::kDiv: case ScalarOp::kRem: case ScalarOp::kMod: case ScalarOp::kMax: case ScalarOp::kMin:
-    case ScalarOp::kClamp: case ScalarOp::kFma: case ScalarOp::kIsFinite: case ScalarOp::kIsNan: case ScalarOp::kIsInf:
-    case ScalarOp::kEq: case ScalarOp::kNe: case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt:
-    case ScalarOp::kGe: case ScalarOp::kExp: case ScalarOp::kExpm1: case ScalarOp::kLog: case ScalarOp::kLog1p:
-    case ScalarOp::kRsqrt: case ScalarOp::kCbrt: case ScalarOp::kSin: case ScalarOp::kCos: case ScalarOp::kTan:
-    case ScalarOp::kAsin: case ScalarOp::kAcos: case ScalarOp::kAtan: case ScalarOp::kSinh: case ScalarOp::kCosh:
-    case ScalarOp::kTanh: case ScalarOp::kAsinh: case ScalarOp::kAcosh: case ScalarOp::kAtanh: case ScalarOp::kLogistic:
-    case ScalarOp::kErf: case ScalarOp::kPow: case ScalarOp::kAtan2: break;
-  }
-  return true;
-}
-
-bool is_int_op(ScalarOp op) { return !is_transcendental(op) && op != ScalarOp::kSqrt && op != ScalarOp::kBitcast; }
 
 std::int64_t int_op(ScalarOp op, DType dtype, const std::int64_t* x) {
   const auto ua = static_cast<std::uint64_t>(x[0]);

@@ -60,6 +60,7 @@ class VariantCompiler {
     return {};
   }
 
+  const std::vector<std::pair<std::string, std::uint16_t>>& named_nodes() const { return named_nodes_; }
   const std::vector<Instr>& code() const { return code_; }
   std::uint16_t registers() const { return registers_; }
   std::uint16_t nodes() const { return nodes_; }
@@ -86,7 +87,10 @@ class VariantCompiler {
     choose.pack = std::ranges::any_of(pattern.ops.ops, [&](ops::OpId op) { return table_[op].results.size() > 1; });
     choose.swap = count >= 2 && !(is_free(pattern.operands[0]) && is_free(pattern.operands[1]));
     code_.push_back(choose);
-    if (!pattern.name.empty()) bind_value(pattern.name, reg);
+    if (!pattern.name.empty()) {
+      bind_value(pattern.name, reg);
+      named_nodes_.emplace_back(pattern.name, me);
+    }
     for (const rule::AttrPattern& attr : pattern.attrs) attribute(attr, me);
 
     const bool elementwise = std::ranges::any_of(
@@ -147,6 +151,7 @@ class VariantCompiler {
   const rule::RewriteVariant& variant_;
   std::vector<Instr> code_;
   std::map<std::string, Binding> bindings_;
+  std::vector<std::pair<std::string, std::uint16_t>> named_nodes_;
   std::uint16_t registers_ = 0, nodes_ = 0, depth_ = 1;
 };
 
@@ -219,6 +224,7 @@ Result<Program> compile_program(const ops::OpTable& table, const std::vector<rul
       pattern.rule = id;
       pattern.variant = static_cast<std::uint32_t>(v);
       pattern.bindings = compiler.bindings();
+      pattern.named_nodes = compiler.named_nodes();
       insert(program, std::move(pattern), compiler);
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "src/ops/attr_math.hpp"
 
@@ -55,7 +56,7 @@ class Elaborator {
 
   Result<EnvValue> eval(const Expr& expr);
   Result<std::vector<TermValue>> eval_body(const OpInfo& op);
-  void bind(const std::string& name, EnvValue value) { env_.insert_or_assign(name, std::move(value)); }
+  void bind(const std::string& name, EnvValue value) { local_.insert_or_assign(name, std::move(value)); }
   void bind_several(const std::string& name, Several several) { several_.insert_or_assign(name, std::move(several)); }
 
  private:
@@ -87,8 +88,16 @@ class Elaborator {
   Result<Shape> common_shape(const OpInfo& op, const std::vector<Argument>& arguments) const;
   Result<TermValue> place_along(TermValue value, std::vector<std::int64_t> axes, const Shape& shape, const Span& span);
 
+  // Null when nothing has that name.
+  const EnvValue* find(const std::string& name) const {
+    if (const auto bound = local_.find(name); bound != local_.end()) return &bound->second;
+    const auto bound = env_.find(name);
+    return bound == env_.end() ? nullptr : &bound->second;
+  }
+
   const OpTable& table_;
-  Env env_;
+  const Env& env_;
+  Env local_;  // operands, attributes and lets of a body
   TermBuilder& builder_;
   std::map<std::string, Several> several_;
   int depth_ = 0;
@@ -131,7 +140,7 @@ Result<AttrValue> Elaborator::eval_attr(const Expr& expr) {
 }
 
 Result<EnvValue> Elaborator::eval_name(const Expr& expr) {
-  if (const auto bound = env_.find(expr.text); bound != env_.end()) return bound->second;
+  if (const EnvValue* bound = find(expr.text)) return *bound;
   if (const auto dtype = dtype_from_name(expr.text)) return AttrValue(*dtype);
   if (expr.text == "inf") return AttrValue(std::numeric_limits<double>::infinity());
   if (expr.text == "nan") return AttrValue(std::numeric_limits<double>::quiet_NaN());
@@ -140,7 +149,8 @@ Result<EnvValue> Elaborator::eval_name(const Expr& expr) {
   if (expr.text == "true" || expr.text == "false") return AttrValue(expr.text == "true");
   if (several_.contains(expr.text)) return fail("'" + expr.text + "' is several tensors", expr.span);
   std::vector<std::string> names;
-  for (const auto& entry : env_) names.push_back(entry.first);
+  for (const Env* env : {&std::as_const(local_), &env_})
+    for (const auto& entry : *env) names.push_back(entry.first);
   return fail_near("nothing is called '" + expr.text + "'", expr.span, expr.text, names);
 }
 
@@ -274,7 +284,7 @@ Result<EnvValue> Elaborator::eval_result(const Expr& expr) {
   const Expr& base = *expr.args[0];
   Several several;
   if (base.kind == Expr::Kind::kName) {
-    if (const auto bound = env_.find(base.text + "." + expr.text); bound != env_.end()) return bound->second;
+    if (const EnvValue* bound = find(base.text + "." + expr.text)) return *bound;
     if (const auto found = several_.find(base.text); found != several_.end()) several = found->second;
   } else if (base.kind == Expr::Kind::kCall && table_.find(base.text).valid()) {
     FW_TRY(std::vector<Argument> arguments, eval_arguments(base));
@@ -443,9 +453,8 @@ Result<Attrs> Elaborator::read_named(const Expr& expr, const OpInfo& op, std::ve
   for (const auto& [name, value] : expr.named) {
     if (name != "..") continue;
     for (const AttrSpec& spec : op.attrs) {
-      const auto bound = env_.find(value->text + "." + spec.name);
-      if (bound != env_.end() && attr_of(bound->second) != nullptr && !attrs.has(spec.name))
-        attrs.set(spec.name, *attr_of(bound->second));
+      const EnvValue* bound = find(value->text + "." + spec.name);
+      if (bound != nullptr && attr_of(*bound) != nullptr && !attrs.has(spec.name)) attrs.set(spec.name, *attr_of(*bound));
     }
   }
   return attrs;
@@ -528,9 +537,7 @@ Result<TermValue> Elaborator::place_along(TermValue value, std::vector<std::int6
   }
   if (axes.size() != type.shape.size() || !std::is_sorted(axes.begin(), axes.end()))
     return fail(to_string(type) + " along axes " + to_string(AttrValue(axes)), span);
-  // As if aligned: an axis of extent one repeats.
-  Shape unit(shape.size(), Dim(1));
-  for (std::size_t i = 0; i < axes.size(); ++i) unit[static_cast<std::size_t>(axes[i])] = type.shape[i];
+  // As in align_to, an axis of extent one repeats.
   Shape kept;
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -586,7 +593,8 @@ Result<std::vector<TermValue>> elaborate_body(const OpTable& table, OpId id, con
                                               const Attrs& attrs, TermBuilder& builder) {
   const OpInfo& op = table[id];
   if (!op.body) return fail(op.name + " has no body");
-  Elaborator elaborator(table, {}, builder);
+  const Env nothing;
+  Elaborator elaborator(table, nothing, builder);
   for (const AttrSpec& spec : op.attrs) {
     const AttrValue* value = attrs.find(spec.name);
     elaborator.bind(spec.name, value != nullptr ? EnvValue(*value) : EnvValue());

@@ -9,16 +9,6 @@ using ops::Expr;
 
 namespace {
 
-/// Functions of the expression language: those of ops::elaborate, with the number of arguments they take.
-struct FunctionRow {
-  const char* name;
-  std::size_t least, most;
-};
-constexpr FunctionRow kFunctions[] = {
-    {"rank", 1, 1},    {"shape", 1, 1},  {"dim", 2, 2},   {"dtype", 1, 1},      {"size", 1, 1},         {"len", 1, 1},
-    {"range", 1, 2},   {"present", 1, 1}, {"fold", 1, 1},  {"broadcasts_to", 2, 2}, {"product", 1, 1},  {"accumulates", 1, 1},
-};
-
 /// Axes of a convolution by their role: an entry of one of its dimension numbers.
 struct RoleRow {
   const char* name;
@@ -34,6 +24,15 @@ template <class Row, std::size_t N>
 const Row* find_row(const Row (&rows)[N], const std::string& name) {
   const auto at = std::find_if(std::begin(rows), std::end(rows), [&](const Row& row) { return row.name == name; });
   return at == std::end(rows) ? nullptr : at;
+}
+
+const std::vector<ops::FunctionSignature>& functions() {
+  static const std::vector<ops::FunctionSignature> signatures = ops::function_signatures();
+  return signatures;
+}
+const ops::FunctionSignature* find_function(const std::string& name) {
+  const auto at = std::find_if(functions().begin(), functions().end(), [&](const auto& f) { return f.name == name; });
+  return at == functions().end() ? nullptr : &*at;
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -96,44 +95,28 @@ class Lowering {
 
   ExprPtr name(const ExprPtr& expr) {
     c_.used.insert(expr->text);
-    if (c_.scope.contains(expr->text) || ops::dtype_from_name(expr->text)) return expr;
+    static const std::set<std::string> constants = {"nan", "pi", "e"};
+    if (c_.scope.contains(expr->text) || ops::dtype_from_name(expr->text) || constants.contains(expr->text)) return expr;
     std::vector<std::string> known;
     for (const auto& [key, binding] : c_.scope) known.push_back(key);
     c_.reports.error(expr->span, "'" + expr->text + "' is not bound here", did_you_mean(expr->text, known));
     return expr;
   }
 
-  // w * s along a  ->  w * broadcast(s, dims = [a], shape = shape(w))
-  ExprPtr binary(const Expr& expr) {
-    Expr out = expr;
-    const bool along[2] = {is_along(*expr.args[0]), is_along(*expr.args[1])};
-    if (along[0] && along[1]) {
-      c_.reports.error(expr.span, "one of the two operands must have all axes for 'along' to place the other in");
-      return share(std::move(out));
-    }
-    for (int i = 0; i < 2; ++i) {
-      if (!along[i]) out.args[i] = lower(expr.args[i]);
-    }
-    for (int i = 0; i < 2; ++i) {
-      if (along[i]) out.args[i] = place_along(*expr.args[i], out.args[1 - i]);
-    }
-    return share(std::move(out));
-  }
   static bool is_along(const Expr& expr) { return expr.kind == Expr::Kind::kBinary && expr.text == "along"; }
 
-  ExprPtr place_along(const Expr& along, const ExprPtr& whole) {
-    ExprPtr axes = lower(along.args[1]);
-    if (axes->kind != Expr::Kind::kList) {
-      Expr list = leaf(Expr::Kind::kList, axes->span, {});
-      list.args = {axes};
-      axes = share(std::move(list));
+  /// An operand, which may be placed along axes where the operator is elementwise.
+  ExprPtr operand(const ExprPtr& expr, bool elementwise) {
+    return elementwise && is_along(*expr) ? children(*expr) : lower(expr);
+  }
+
+  ExprPtr binary(const Expr& expr) {
+    if (is_along(*expr.args[0]) && is_along(*expr.args[1])) {
+      c_.reports.error(expr.span, "one of the two operands must have all axes for 'along' to place the other in");
     }
-    Expr shape = leaf(Expr::Kind::kCall, whole->span, "shape");
-    shape.args = {whole};
-    Expr placed = leaf(Expr::Kind::kCall, along.span, "broadcast");
-    placed.args = {lower(along.args[0])};
-    placed.named = {{"dims", axes}, {"shape", share(std::move(shape))}};
-    return share(std::move(placed));
+    Expr out = expr;
+    for (auto& arg : out.args) arg = operand(arg, true);
+    return share(std::move(out));
   }
 
   /// The name of attribute `attr` of node `node`, when every operator it can be has one.
@@ -162,6 +145,10 @@ class Lowering {
   ExprPtr result(const ExprPtr& expr) {
     const Expr& base = *expr->args[0];
     if (is_node(base)) return attribute_of(base.text, expr->text, expr->span);
+    if (base.kind == Expr::Kind::kName && c_.place == ExprPlace::kBody && c_.scope.contains(base.text)) {
+      c_.used.insert(base.text);  // a let that holds all results of a call
+      return expr;
+    }
     if (base.kind == Expr::Kind::kName && c_.scope.contains(base.text)) {
       c_.reports.error(expr->span, "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes");
       return expr;
@@ -181,20 +168,17 @@ class Lowering {
     const auto bound = c_.scope.find(expr.text);
     if (bound != c_.scope.end() && bound->second.op_name) return apply_bound(expr, bound->second);
     const OpId op = c_.table.find(expr.text);
-    // An operator's name is also a function of attributes where no operand is a tensor (max, min, sign, ...).
-    if (op.valid()) return apply(expr, c_.table[op]);
-    if (contains(term_queries(), expr.text) || contains(plan_queries(), expr.text)) return query(expr);
-    if (const FunctionRow* row = find_row(kFunctions, expr.text)) {
-      if (expr.args.size() < row->least || expr.args.size() > row->most) {
-        c_.reports.error(expr.span, expr.text + " takes " + std::to_string(row->least) +
-                                        (row->most > row->least ? " or " + std::to_string(row->most) : "") +
-                                        (row->most == 1 ? " argument" : " arguments") + ", not " +
-                                        std::to_string(expr.args.size()));
-      }
-      return children(expr);
+    const ops::FunctionSignature* function = find_function(expr.text);
+    // max, min, sqrt, ... are operators of tensors and functions of numbers; which one shows only when it is elaborated.
+    if (op.valid() && (function == nullptr || operand_count_fits(c_.table[op], expr.args.size()))) {
+      return apply(expr, c_.table[op]);
     }
+    if (function != nullptr) return call_function(expr, *function);
+    if (expr.text == "fold" && expr.args.size() == 1) return children(expr);
+    if (contains(term_queries(), expr.text) || contains(plan_queries(), expr.text)) return query(expr);
+    if (ops::dtype_from_name(expr.text) && expr.args.size() == 1) return children(expr);
     std::vector<std::string> known = c_.table.names();
-    for (const auto& row : kFunctions) known.emplace_back(row.name);
+    for (const auto& row : functions()) known.push_back(row.name);
     for (const auto& row : kRoles) known.emplace_back(row.name);
     for (const auto& name : term_queries()) known.push_back(name);
     c_.reports.error(callee_span(expr), "there is no operator or function '" + expr.text + "'",
@@ -206,6 +190,23 @@ class Lowering {
     Span span = expr.span;
     span.end = std::min<std::uint32_t>(span.end, span.begin + static_cast<std::uint32_t>(expr.text.size()));
     return span;
+  }
+
+  ExprPtr call_function(const Expr& expr, const ops::FunctionSignature& function) {
+    const std::size_t given = expr.args.size() + expr.named.size();
+    const std::size_t most = function.parameters.size();
+    if (given < function.needed || given > most) {
+      std::string wanted = std::to_string(function.needed);
+      if (most > function.needed) wanted += " to " + std::to_string(most);
+      c_.reports.error(expr.span, expr.text + " takes " + wanted + (most == 1 ? " argument" : " arguments") + ", not " +
+                                      std::to_string(given));
+    }
+    for (const auto& [key, value] : expr.named) {
+      if (!contains(function.parameters, key)) {
+        c_.reports.error(value->span, expr.text + " has no parameter '" + key + "'", did_you_mean(key, function.parameters));
+      }
+    }
+    return children(expr);
   }
 
   ExprPtr role_axis(const Expr& expr, const RoleRow& role) {
@@ -244,53 +245,67 @@ class Lowering {
   }
 
   ExprPtr apply(const Expr& expr, const ops::OpInfo& info) {
-    if (!operand_count_fits(info, expr.args.size())) {
-      c_.reports.error(expr.span, info.name + " takes " + operand_count_text(info) + ", not " +
-                                      std::to_string(expr.args.size()));
-    }
     Expr out = expr;
     out.text = info.name;
-    for (auto& arg : out.args) arg = lower(arg);
-    out.named.clear();
-    std::string rest;
-    for (const auto& [key, value] : expr.named) {
+    const bool elementwise = info.op_class == ops::OpClass::kElementwise;
+    for (auto& arg : out.args) arg = operand(arg, elementwise);
+    std::set<std::string> given;
+    std::size_t operands = given_operands(expr, info, given);
+    for (auto& [key, value] : out.named) {
       if (key == "..") {
-        rest = value->text;
+        take_rest(info, value->text, expr.span, given);
         continue;
       }
-      if (find_attr(info, key) == nullptr) {
-        std::vector<std::string> known;
-        for (const auto& spec : info.attrs) known.push_back(spec.name);
-        c_.reports.error(value->span, info.name + " has no attribute '" + key + "'", did_you_mean(key, known));
-      }
-      if (std::any_of(out.named.begin(), out.named.end(), [&](const auto& entry) { return entry.first == key; })) {
-        c_.reports.error(value->span, "attribute '" + key + "' is given twice");
-      }
-      out.named.emplace_back(key, lower(value));
+      if (!given.insert(key).second) c_.reports.error(value->span, "'" + key + "' is given twice");
+      const bool is_operand = is_operand_name(info, key);
+      if (is_operand) ++operands;
+      if (!is_operand && find_attr(info, key) == nullptr) unknown_attr(info, key, value->span);
+      value = operand(value, elementwise && is_operand);
     }
-    if (!rest.empty()) take_rest(info, rest, expr.span, out);
-    missing_attrs(info, out);
+    if (!operand_count_fits(info, operands)) {
+      c_.reports.error(expr.span, info.name + " takes " + operand_count_text(info) + ", not " + std::to_string(operands));
+    }
+    missing_attrs(info, given, expr.span);
     return share(std::move(out));
   }
 
-  void take_rest(const ops::OpInfo& info, const std::string& node, const Span& span, Expr& out) {
+  /// Operands by position; what stands behind the last one gives attributes in the order of the row.
+  static std::size_t given_operands(const Expr& expr, const ops::OpInfo& info, std::set<std::string>& given) {
+    const bool variadic = !info.operands.empty() && info.operands.back().variadic;
+    const std::size_t count = expr.args.size();
+    const std::size_t behind = variadic || count <= info.operands.size() ? 0 : count - info.operands.size();
+    if (behind > info.attrs.size()) return count;
+    for (std::size_t i = 0; i < behind; ++i) given.insert(info.attrs[i].name);
+    return count - behind;
+  }
+
+  static bool is_operand_name(const ops::OpInfo& info, const std::string& name) {
+    return std::any_of(info.operands.begin(), info.operands.end(),
+                       [&](const auto& operand) { return operand.name == name && !operand.variadic; });
+  }
+
+  void unknown_attr(const ops::OpInfo& info, const std::string& attr, const Span& span) {
+    std::vector<std::string> known;
+    for (const auto& spec : info.attrs) known.push_back(spec.name);
+    c_.reports.error(span, info.name + " has no attribute '" + attr + "'", did_you_mean(attr, known));
+  }
+
+  void take_rest(const ops::OpInfo& info, const std::string& node, const Span& span, std::set<std::string>& given) {
     const auto at = c_.scope.find(node);
     if (at == c_.scope.end() || at->second.ops.ops.empty()) {
       c_.reports.error(span, "'.." + node + "' takes the attributes of a node that was given a name with 'as'");
       return;
     }
+    c_.used.insert(node);
     for (const auto& spec : info.attrs) {
-      const bool given = std::any_of(out.named.begin(), out.named.end(), [&](const auto& e) { return e.first == spec.name; });
-      if (!given) out.named.emplace_back(spec.name, attribute_of(node, spec.name, span));
+      if (given.insert(spec.name).second) attribute_of(node, spec.name, span);
     }
-    if (info.attrs.empty()) c_.used.insert(node);
   }
 
-  void missing_attrs(const ops::OpInfo& info, const Expr& call) {
+  void missing_attrs(const ops::OpInfo& info, const std::set<std::string>& given, const Span& span) {
     for (const auto& spec : info.attrs) {
-      if (spec.fallback || spec.optional || info.complete != nullptr) continue;
-      const bool given = std::any_of(call.named.begin(), call.named.end(), [&](const auto& e) { return e.first == spec.name; });
-      if (!given) c_.reports.error(call.span, "attribute '" + spec.name + "' of " + info.name + " is missing");
+      if (spec.fallback || spec.optional || info.complete != nullptr || given.contains(spec.name)) continue;
+      c_.reports.error(span, "attribute '" + spec.name + "' of " + info.name + " is missing");
     }
   }
 

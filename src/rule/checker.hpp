@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -96,17 +97,58 @@ std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<G
 /// note says why.
 std::vector<RewriteRule> generate_rewrites(OpId op, const RuleContext& context);
 
+/// Bindings of patterns, and the tests that their attributes stand for.
+class PatternScope {
+ public:
+  PatternScope(const RuleContext& context) : c_(context) {}
+
+  /// Binds a name, or notes that it is a test for equality. Reports a name of another kind.
+  void bind(const ast::Name& name, Binding::Kind kind, const OpSet& ops = {});
+  /// `attr = value` of an application: a binding, a constant, or a free name with guards that `finish` makes.
+  /// `operand` gives the Env name of operand i, for axes that count from its end.
+  void attr(const ast::AttrPattern& pattern, const OpSet& ops, const std::function<std::string(std::size_t)>& operand,
+            std::vector<AttrPattern>& into);
+  /// Guards and lets of the attributes, once everything is bound; guards are appended to `guards`.
+  std::vector<Step> finish(std::vector<Guard>& guards, ExprPlace place);
+
+  Scope scope;
+  std::set<std::string> used;         ///< names that occur more than once
+  std::set<AttrRef> attr_refs;
+
+ private:
+  struct Pending {
+    std::string let;  ///< name, or empty for a guard
+    ExprPtr expr;
+    std::string text;
+    Span span;
+  };
+  void list_attr(const ast::AttrPattern& pattern, const std::string& fresh);
+
+  const RuleContext& c_;
+  std::vector<Pending> pending_;
+  std::set<std::string> let_names_;
+};
+
 /// Nodes of the patterns of one variant, and what they bind.
 struct Lowered {
   RewriteVariant variant;
-  Scope scope;
-  std::vector<Guard> guards;      ///< that came from attribute patterns; the steps refer to them
-  std::set<std::string> used;     ///< names bound more than once: each occurrence is a test
+  PatternScope scope;
 };
 /// Multiplies out the choices of the patterns and lowers each combination. `called` holds the names that the rule applies as
 /// operators, whose alternatives must be told apart.
 std::vector<Lowered> lower_patterns(const std::vector<ast::PatternPtr>& roots, const std::set<std::string>& called,
                                     const RuleContext& context);
+/// Operators that an application can mean: an operator by its name, else a class, those that take so many operands.
+OpSet resolve_application(const ast::Name& name, const ast::Pattern* choice, std::size_t operands,
+                          const std::vector<ast::AttrPattern>& attrs, const Span& span, const RuleContext& context);
+/// A guard with its text from the source.
+Guard make_guard(ExprPtr expr, const Span& span);
+/// The top-level conjuncts of a condition.
+std::vector<ExprPtr> conjuncts(const ExprPtr& expr);
+/// Header of a rule: exactness, targets, template.
+Exactness check_exactness(const ast::RuleDecl& decl, Reports& reports);
+std::vector<std::string> check_targets(const ast::RuleDecl& decl);
+
 /// The operand specification that position `i` of an application falls under; null when there are too many.
 const ops::OperandSpec* operand_at(const ops::OpInfo& op, std::size_t i);
 const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name);

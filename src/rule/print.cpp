@@ -13,93 +13,12 @@ using ops::ExprPtr;
 
 namespace {
 
-// How tightly a construct binds, loosest first; brackets where a looser one stands inside a tighter one.
-enum Binding { kConditional, kOr, kAnd, kNot, kCompare, kCoalesce, kSum, kProduct, kAlong, kNegation, kPower, kPostfix };
-
-std::string number_text(double value, const std::string& written) {
-  if (!written.empty()) return written;
+std::string number_text(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  const std::string text = fmt::format("{}", value);
-  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+  return fmt::format("{}", value);
 }
 
-Binding binding(const Expr& expr) {
-  switch (expr.kind) {
-    case Expr::Kind::kConditional: return kConditional;
-    case Expr::Kind::kUnary: return expr.text == "not" ? kNot : kNegation;
-    case Expr::Kind::kBinary:
-      if (expr.text == "or") return kOr;
-      if (expr.text == "and") return kAnd;
-      if (expr.text == "??") return kCoalesce;
-      if (expr.text == "+" || expr.text == "-") return kSum;
-      if (expr.text == "*" || expr.text == "/" || expr.text == "//" || expr.text == "%") return kProduct;
-      if (expr.text == "along") return kAlong;
-      if (expr.text == "**") return kPower;
-      return kCompare;
-    default: return kPostfix;
-  }
-}
-
-class ExprPrinter {
- public:
-  std::string print(const Expr& expr, int context) {
-    const Binding own = binding(expr);
-    const std::string text = print_bare(expr);
-    return own < context ? "(" + text + ")" : text;
-  }
-
- private:
-  std::string list(const std::vector<ExprPtr>& args) {
-    std::string text;
-    for (const auto& arg : args) text += (text.empty() ? "" : ", ") + print(*arg, kConditional);
-    return text;
-  }
-
-  std::string call(const Expr& expr) {
-    std::string text = list(expr.args);
-    for (const auto& [key, value] : expr.named) {
-      if (!text.empty()) text += ", ";
-      text += key == ".." ? ".." + value->text : key + " = " + print(*value, kConditional);
-    }
-    return expr.text + "(" + text + ")";
-  }
-
-  std::string binary(const Expr& expr) {
-    const Binding own = binding(expr);
-    // All fold to the left but the power, and comparisons and `along` do not chain.
-    int left = own;
-    int right = own + 1;
-    if (own == kPower) std::swap(left, right);
-    if (own == kCompare || own == kAlong) left = own + 1;
-    return print(*expr.args[0], left) + " " + expr.text + " " + print(*expr.args[1], right);
-  }
-
-  std::string print_bare(const Expr& expr) {
-    switch (expr.kind) {
-      case Expr::Kind::kInt: return std::to_string(expr.integer);
-      case Expr::Kind::kFloat: return (expr.approximate ? "~" : "") + number_text(expr.number, expr.text);
-      case Expr::Kind::kString: return "\"" + expr.text + "\"";
-      case Expr::Kind::kBool: return expr.integer != 0 ? "true" : "false";
-      case Expr::Kind::kName: return expr.text;
-      case Expr::Kind::kList: return "[" + list(expr.args) + "]";
-      case Expr::Kind::kCall: return call(expr);
-      case Expr::Kind::kUnary:
-        return expr.text == "not" ? "not " + print(*expr.args[0], kNot) : "-" + print(*expr.args[0], kNegation);
-      case Expr::Kind::kBinary: return binary(expr);
-      case Expr::Kind::kIndex: return print(*expr.args[0], kPostfix) + "[" + print(*expr.args[1], kConditional) + "]";
-      case Expr::Kind::kSlice:
-        return print(*expr.args[0], kPostfix) + "[" + (expr.args[1] ? print(*expr.args[1], kConditional) : "") + ":" +
-               (expr.args[2] ? print(*expr.args[2], kConditional) : "") + "]";
-      case Expr::Kind::kResult: return print(*expr.args[0], kPostfix) + "." + expr.text;
-      case Expr::Kind::kConditional:
-        return print(*expr.args[0], kOr) + " if " + print(*expr.args[1], kOr) + " else " +
-               print(*expr.args[2], kConditional);
-    }
-    return {};
-  }
-};
-
-std::string expr_text(const ExprPtr& expr) { return ExprPrinter().print(*expr, kConditional); }
+std::string expr_text(const ExprPtr& expr) { return ops::print_expr(*expr); }
 
 std::string join(const std::vector<ExprPtr>& exprs) {
   std::string text;
@@ -148,13 +67,11 @@ std::string bare_pattern(const Pattern& pattern) {
     case Pattern::Kind::kName: return pattern.name.text + (pattern.optional ? "?" : "");
     case Pattern::Kind::kWildcard: return pattern.optional ? "_?" : "_";
     case Pattern::Kind::kLiteral: {
-      std::string text = expr_text(pattern.literal);
-      if (pattern.literal->approximate && std::signbit(pattern.literal->number)) text = "-" + text;
-      if (pattern.literal->kind == Expr::Kind::kFloat && !pattern.literal->approximate &&
-          std::signbit(pattern.literal->number) && text[0] != '-') {
-        text = "-" + text;
-      }
-      if (pattern.within) text += " within " + number_text(*pattern.within, {});
+      Expr magnitude = *pattern.literal;
+      magnitude.number = std::fabs(magnitude.number);
+      if (magnitude.integer < 0) magnitude.integer = -magnitude.integer;
+      std::string text = (std::signbit(pattern.literal->number) ? "-" : "") + ops::print_expr(magnitude);
+      if (pattern.within) text += " within " + number_text(*pattern.within);
       return text;
     }
     case Pattern::Kind::kApply: {
@@ -263,7 +180,7 @@ void print_rule(const ast::RuleDecl& rule, std::string& out) {
     std::string words;
     for (const auto& word : rule.exactness) {
       words += (words.empty() ? "" : ", ") + word.word.text;
-      if (word.rtol) words += "(" + number_text(*word.rtol, {}) + ")";
+      if (word.rtol) words += "(" + number_text(*word.rtol) + ")";
     }
     out += " exactness(" + words + ")";
   }

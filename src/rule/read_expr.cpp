@@ -51,6 +51,14 @@ std::string TreeReader::text(const TreeNode& node) const {
   return source_->text.substr(s.begin, s.end - s.begin);
 }
 
+// A chain becomes a tree as deep as it is long, and trees are walked by recursion.
+bool TreeReader::too_long(const TreeNode& node) {
+  constexpr std::size_t kLongestChain = 2 * 64 + 1;
+  if (node.children.size() <= kLongestChain) return false;
+  error(span(node), "a chain of more than 64 operators; name parts of it with 'let'");
+  return true;
+}
+
 std::string TreeReader::quoted(const TreeNode& node) const {
   const std::string t = text(node);
   return t.substr(1, t.size() - 2);
@@ -218,6 +226,8 @@ ExprPtr TreeReader::conditional(const TreeNode& node) {
 }
 
 ExprPtr TreeReader::expression(const TreeNode& node) {
+  const bool flat = node.is_type<g::call>() || node.is_type<g::list_value>();
+  if (!flat && too_long(node)) return share(make(Expr::Kind::kInt, span(node)));
   if (node.is_type<g::conditional>()) return conditional(node);
   if (node.is_type<g::power>()) return fold_right_power(node);
   if (node.is_type<g::postfix>()) return postfix(node);

@@ -112,6 +112,7 @@ PatternPtr TreeReader::primary_pattern(const TreeNode& node) {
 }
 
 PatternPtr TreeReader::pattern(const TreeNode& node) {
+  if (too_long(node)) return std::make_shared<const Pattern>();
   if (node.is_type<g::pattern>() || node.is_type<g::product_pattern>()) {
     PatternPtr value = pattern(*node.children[0]);
     for (std::size_t i = 1; i < node.children.size(); ++i) {
@@ -164,6 +165,7 @@ ast::ClassPtr TreeReader::class_expression(const TreeNode& node) {
     for (const auto& child : node.children) result.args.push_back(class_expression(*child));
     return std::make_shared<const ast::ClassExpr>(std::move(result));
   }
+  if (too_long(node)) return std::make_shared<const ast::ClassExpr>(std::move(result));
   ast::ClassPtr value = class_expression(*node.children[0]);
   for (std::size_t i = 1; i + 1 < node.children.size(); i += 2) {
     ast::ClassExpr combined;

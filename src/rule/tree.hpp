@@ -41,6 +41,7 @@ class TreeReader {
   std::uint32_t count(const TreeNode& node);
   double number(const TreeNode& node);
   std::string quoted(const TreeNode& node) const;
+  bool too_long(const TreeNode& node);  ///< reports a chain of operators that would nest too deep
 
   // expressions (read_expr.cpp)
   ast::ExprPtr expression(const TreeNode& node);

@@ -42,7 +42,14 @@ struct Reason {
 /// A rule applied once, with its match record (see ematch.hpp).
 struct Application {
   PatternId pattern;
-  std::uint32_t first = 0, count = 0;  ///< of the record's words, see EGraph::matched
+  std::uint32_t first = 0, count = 0;            ///< of the record's words, see EGraph::matched
+  std::uint32_t first_note = 0, note_count = 0;  ///< see EGraph::notes
+};
+
+/// Something that an application relied on beyond its match: two terms were equal (its right-hand side met a node made of
+/// other, equal terms), or, without `b`, what was known of `a` let a guard hold.
+struct Note {
+  EClassId a, b;
 };
 
 /// A union that was refused because what is known of the two classes differs.
@@ -67,6 +74,7 @@ class EGraph {
   // Adding and joining ------------------------------------------------------------------------------
   AttrsId intern(const ops::Attrs& attrs) { return attrs_.intern(attrs); }
   AttrsId intern_distinct(const ops::Attrs& attrs) { return attrs_.distinct(attrs); }  ///< for nodes with an identity
+  bool is_distinct(AttrsId id) const { return attrs_.is_distinct(id); }
   TypeId intern(const ops::Type& type) { return types_.intern(type); }
   /// The node of this operator on these operands: the one that is there, or a new one. `none()` stands for an operand left out.
   /// @param type  of the result; a tuple of the results for a pack.
@@ -135,6 +143,14 @@ class EGraph {
   std::span<const MatchWord> matched(ApplicationId id) const {
     return {matched_.data() + applications_[id.index].first, applications_[id.index].count};
   }
+  std::span<const Note> notes(ApplicationId id) const {
+    return {notes_.data() + applications_[id.index].first_note, applications_[id.index].note_count};
+  }
+  void note(EClassId a, EClassId b = {}) {
+    if (options_.record && current_.valid() && a != b) notes_.push_back({a, b});
+  }
+  /// The node that what is known of a class was first known of.
+  ENodeId witness(EClassId c) const { return witnesses_[find(c).index]; }
   /// The application that made the node; invalid for nodes of the model.
   ApplicationId made_by(ENodeId n) const { return made_by_[n.index]; }
   /// Neighbour of a term in the proof forest and why they are equal; the term itself at a root.
@@ -162,8 +178,9 @@ class EGraph {
   std::uint32_t hash_key(OpId op, AttrsId attrs, std::span<const EClassId> operands, bool commutes) const;
   ENodeId create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
                  TypeId type, bool commutes, std::uint32_t hash);
+  void note_difference(std::uint32_t node, std::span<const EClassId> operands);
   Fact fact_of(ENodeId n);
-  void set_fact(std::uint32_t root, Fact fact);
+  void set_fact(std::uint32_t root, Fact fact, std::uint32_t witness);
   void refresh_node(std::uint32_t node);
   void refresh_facts(std::uint32_t root);
   void link_proof(std::uint32_t a, std::uint32_t b, std::uint32_t reason);
@@ -210,6 +227,8 @@ class EGraph {
   std::vector<SourceSet> source_sets_;
   std::vector<Application> applications_;
   std::vector<MatchWord> matched_;
+  std::vector<Note> notes_;
+  std::vector<ENodeId> witnesses_;  // by canonical class
   std::vector<Conflict> conflicts_;
   ApplicationId current_;
   bool current_changed_ = false;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "fusewright/egraph/egraph.hpp"
@@ -66,10 +65,10 @@ struct Decoded {
   EClassId root;                    ///< the value that was matched
   std::vector<EClassId> registers;  ///< class registers of the program; `none()` where an operand was left out
   std::vector<ENodeId> nodes;       ///< matched nodes
-  std::vector<std::pair<EClassId, EClassId>> equalities;  ///< what the match took as equal, where asked for
+  std::vector<Note> relied;         ///< what the match took as equal or known, where asked for
 };
 void decode(const EGraph& egraph, const match::Program& program, PatternId pattern, std::span<const MatchWord> record,
-            bool with_equalities, Decoded& out);
+            bool with_relied, Decoded& out);
 
 /// Whether the constant's value is the number of the pattern, to the rounding of its dtype (see rule::LiteralPattern).
 bool fits_literal(const rule::LiteralPattern& literal, const Splat& value);

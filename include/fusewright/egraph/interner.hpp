@@ -2,10 +2,11 @@
 
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "fusewright/egraph/ids.hpp"
 #include "fusewright/ops/attrs.hpp"
 #include "fusewright/ops/type.hpp"
-#include "fusewright/egraph/ids.hpp"
 
 namespace fusewright::egraph {
 
@@ -23,8 +24,10 @@ class Interner {
   /// A number of its own, equal to no other.
   IdType distinct(Value value) {
     values_.push_back(std::move(value));
+    distinct_.insert(static_cast<std::uint32_t>(values_.size() - 1));
     return IdType(values_.size() - 1);
   }
+  bool is_distinct(IdType id) const { return distinct_.contains(id.index); }
   const Value& operator[](IdType id) const { return values_[id.index]; }
   std::size_t size() const { return values_.size(); }
 
@@ -37,6 +40,7 @@ class Interner {
 
   std::deque<Value> values_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+  std::unordered_set<std::uint32_t> distinct_;
 };
 
 struct HashAttrs {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fusewright/rule/rule.hpp"
@@ -81,6 +82,8 @@ struct PatternInfo {
   std::vector<std::uint32_t> code; ///< trie nodes from the root to the kYield
   std::uint32_t words = 0;         ///< length of a match record
   std::vector<Binding> bindings;   ///< by name
+  /// Matched nodes that have a name; an expression may ask for their attributes as `name.attr`, or for all of them.
+  std::vector<std::pair<std::string, std::uint16_t>> named_nodes;
 };
 
 /// Words that an instruction adds to a match record: of a node itself and, with `pack`, its result node; with `peel` the

@@ -73,10 +73,25 @@ class TermBuilder {
 using EnvValue = std::variant<std::monostate, TermValue, AttrValue>;
 using Env = std::map<std::string, EnvValue>;
 
-/// Evaluates an expression. Elementwise operators on operands of unequal shape get NumPy's broadcast as explicit nodes
-/// (`align_to`); number literals next to a tensor become constants of its dtype. Attribute arithmetic is exact.
+/// Evaluates an expression. A call is an operator of the table (operands by position or name, attributes by name or behind
+/// the operands, `..c` for the attributes bound as "c.<name>"), else a built-in function, a dtype (`f32(x)` converts),
+/// and at last a question to the builder. Elementwise operators on operands of unequal shape get NumPy's broadcast as explicit nodes
+/// (`align_to`; `v along axes` lies along those axes of the other operands instead); number literals next to a tensor
+/// become constants of its dtype. Attribute arithmetic is exact. Names that are not bound mean dtypes, inf, nan, pi and e;
+/// `x.field` reads the name "x.field". Shapes are lists of ints where every dim is bound.
+/// Built-in functions: rank shape dim size dtype bits is_float is_integer present; broadcast_shape broadcasts_to; len range
+/// reversed sorted contains sum prod permute invert replace without; normalize all_axes axes_except; min max abs sqrt exp
+/// log floor ceil round pow int float bool; broadcast_to unsqueeze squeeze literal(value, dtype, shape?).
 /// Errors: unbound names, kinds that do not fit, types the operators refuse; each with the span in the rule file.
 Result<EnvValue> elaborate(const OpTable& table, const Expr& expr, const Env& env, TermBuilder& builder);
+
+/// The functions that a call can name besides operators (`rank`, `shape`, `broadcasts_to`, ...), in order of their rows.
+struct FunctionSignature {
+  std::string name;
+  std::vector<std::string> parameters;
+  std::size_t needed = 0;  ///< parameters that may not be left out
+};
+std::vector<FunctionSignature> function_signatures();
 
 /// The results of a composite operator on these operands, by its body.
 Result<std::vector<TermValue>> elaborate_body(const OpTable& table, OpId op,

@@ -30,6 +30,7 @@ struct Group {
   std::vector<Value> outputs;       ///< tensors written
   region::Region region;            ///< of these nodes; captures are `inputs`
   schedule::Schedule schedule;
+  std::string unsupported;          ///< why there is no kernel for it (control flow, effects, dtypes); empty where there is one
   std::vector<RewriteUse> rewrites;
   std::vector<std::string> source_nodes;  ///< names in the model file, sorted
   std::int64_t bytes = 0;           ///< planned: region::planned_bytes
@@ -65,7 +66,7 @@ struct Extraction {
 /// The whole decision: a graph of primitive operators and how its nodes are grouped. Groups are in execution order.
 struct Plan {
   graph::Graph graph;
-  std::vector<NodeId> load_time;  ///< nodes computed once when the model is loaded (folded weights), topological
+  std::vector<NodeId> load_time;  ///< nodes computed once when the model is loaded (folded weights), topological; constants not listed
   std::vector<Group> groups;
   std::vector<View> views;
   std::vector<Cut> cuts;

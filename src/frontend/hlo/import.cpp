@@ -35,7 +35,7 @@ bool fits(const ShapeTree& declared, const Type& type) {
   if (declared.is_tuple || ops::dtype_from_name(declared.element_type) != type.dtype) return false;
   if (declared.dims.size() != type.shape.size()) return false;
   for (std::size_t i = 0; i < declared.dims.size(); ++i)
-    if (!declared.dims[i].unknown && type.shape[i] != ops::Dim(declared.dims[i].extent)) return false;
+    if (!declared.dims[i].unknown && type.shape[i] != Dim(declared.dims[i].extent)) return false;
   return true;
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "fusewright/cost/device.hpp"
+#include "fusewright/graph/graph.hpp"
+#include "fusewright/plan/plan.hpp"
+#include "fusewright/rule/rule.hpp"
+
+namespace fusewright::extract {
+
+struct FusionOptions {
+  double seconds = 10;          ///< for improving the plan; reaching it keeps the best one and is a stop reason
+  bool fuse = true;             ///< false: every operator alone
+  const bool* cancelled = nullptr;
+};
+
+/// Groups the nodes of a graph of primitive operators into kernels that the `fuse` rules admit and the schedule templates fit,
+/// at least estimated time. Decides what is materialised, computed again in several kernels, written as a side output, merged
+/// sideways. Deterministic.
+/// @returns the plan without `rewrites` (they come from the e-graph) and with the unfused figures of `graph` left at zero.
+Result<plan::Plan> plan_fusion(const graph::Graph& graph, const rule::RuleSet& rules, const cost::Device& device,
+                               const FusionOptions& options = {});
+
+}  // namespace fusewright::extract

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fusewright/egraph/builder.hpp"
+#include "fusewright/egraph/ematch.hpp"
+#include "fusewright/egraph/explain.hpp"
+#include "fusewright/rule/rule.hpp"
+#include "fusewright/saturate/rhs.hpp"
+
+namespace fusewright::saturate {
+
+using egraph::EGraph;
+using match::PatternId;
+
+/// What became of one match.
+struct Outcome {
+  enum class Kind : std::uint8_t {
+    kChanged,    ///< nodes were made or classes joined
+    kUnchanged,  ///< the e-graph knew it all
+    kGuard,      ///< guard `guard` of the rule does not hold
+    kError,      ///< an expression of the rule has no meaning here, or its type is not that of the root; see Applier::last_error
+  };
+  Kind kind = Kind::kUnchanged;
+  std::uint32_t guard = 0;
+};
+
+/// Evaluates guards, `let`s and right-hand sides of matches and puts what they make into an e-graph.
+class Applier {
+ public:
+  Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program);
+
+  /// @param record  the match record, for the justification.
+  Outcome apply(PatternId pattern, std::span<const egraph::MatchWord> record);
+  Outcome apply(PatternId pattern, std::span<const egraph::MatchWord> record, const egraph::Decoded& match);
+  const Error& last_error() const { return error_; }
+
+ private:
+  /// What is known of a pattern's rule before any match; made when it first matches.
+  struct Prepared {
+    bool ready = false;
+    std::vector<std::uint32_t> quick;     // steps that are quick guards
+    std::vector<QuickGuard> guards;       // parallel to `quick`
+    bool needs_env = true;                // further steps, or no quick right-hand side
+    std::optional<Rhs> rhs;
+    std::vector<std::uint16_t> attr_nodes;  // indices into PatternInfo::named_nodes whose attributes are asked for
+  };
+
+  void prepare(PatternId pattern);
+  Outcome run(PatternId pattern, const egraph::Decoded& match);
+  Outcome unite(const rule::RewriteRule& rule, egraph::EClassId root, egraph::EClassId result, const Span& span);
+  ops::Env environment(PatternId pattern, const egraph::Decoded& match) const;
+  Result<egraph::EClassId> as_tensor(const ops::EnvValue& value, egraph::EClassId root, const Span& span);
+  Outcome failed(Error error);
+
+  EGraph& egraph_;
+  const std::vector<rule::RewriteRule>& rewrites_;
+  const match::Program& program_;
+  egraph::TermBuilder builder_;
+  RhsRunner runner_;
+  std::vector<Prepared> prepared_;  // by pattern
+  egraph::Decoded decoded_;
+  egraph::ApplicationId application_;
+  Error error_;
+};
+
+/// For egraph::replay: applies recorded matches by these rules.
+egraph::ApplyMatch replayer(const std::vector<rule::RewriteRule>& rewrites, const match::Program& program);
+
+}  // namespace fusewright::saturate

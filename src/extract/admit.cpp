@@ -1,0 +1,253 @@
+#include "fusewright/extract/admit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace fusewright::extract {
+
+using graph::Graph;
+using graph::NodeId;
+using graph::Value;
+using rule::FuseRule;
+using rule::Segment;
+
+Uses::Uses(const Graph& graph)
+    : graph_(graph), readers_(graph.nodes.size()), result_(graph.nodes.size(), false), position_(graph.nodes.size(), 0) {
+  const auto& order = graph.entry_computation().nodes;
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    position_[order[i].index] = i;
+    for (const Value operand : graph[order[i]].operands)
+      if (operand.valid()) readers_[operand.node.index].push_back(order[i]);
+  }
+  // What a nested body reads from outside is read by the entry node that owns the body.
+  for (const NodeId owner : order) {
+    std::vector<graph::ComputationId> bodies = graph[owner].computations;
+    for (std::size_t b = 0; b < bodies.size(); ++b)
+      for (const NodeId inner : graph[bodies[b]].nodes) {
+        for (const Value operand : graph[inner].operands)
+          if (operand.valid() && graph[operand.node].parent == graph.entry) readers_[operand.node.index].push_back(owner);
+        bodies.insert(bodies.end(), graph[inner].computations.begin(), graph[inner].computations.end());
+      }
+  }
+  for (auto& readers : readers_) {
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  }
+  for (const Value v : graph.entry_computation().results) result_[v.node.index] = true;
+}
+
+bool Uses::is_result(Value value) const {
+  const auto& results = graph_.entry_computation().results;
+  return result_[value.node.index] && std::find(results.begin(), results.end(), value) != results.end();
+}
+
+namespace {
+
+// Nodes of the region by number, with the edges inside it.
+struct Inside {
+  std::vector<NodeId> nodes;
+  std::map<NodeId, std::uint32_t> number;
+  std::vector<std::vector<std::uint32_t>> producers, consumers;
+
+  Inside(const Graph& graph, const std::vector<NodeId>& in) : nodes(in), producers(in.size()), consumers(in.size()) {
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) number.emplace(nodes[i], i);
+    for (std::uint32_t i = 0; i < nodes.size(); ++i)
+      for (const Value operand : graph[nodes[i]].operands) {
+        const auto at = number.find(operand.node);
+        if (at == number.end()) continue;
+        producers[i].push_back(at->second);
+        consumers[at->second].push_back(i);
+      }
+  }
+};
+
+using Assignment = std::vector<std::uint32_t>;  // segment of each node
+
+// Puts every node into the first segment that it can stand in, producers first; or, from the other end, into the last one.
+// Either finds an assignment for every chain whose closures and single operators do not compete for the same nodes twice.
+std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+                                              const std::vector<Segment>& segments, bool forward) {
+  const auto count = static_cast<std::int64_t>(segments.size());
+  Assignment segment(inside.nodes.size(), 0);
+  std::vector<std::uint32_t> filled(segments.size(), 0);
+  for (std::size_t step = 0; step < part.size(); ++step) {
+    const std::uint32_t node = forward ? part[step] : part[part.size() - 1 - step];
+    std::int64_t at = forward ? 0 : count - 1;
+    for (const std::uint32_t other : forward ? inside.producers[node] : inside.consumers[node]) {
+      const std::int64_t its = segment[other];
+      const bool within = segments[static_cast<std::size_t>(its)].is_closure();
+      at = forward ? std::max(at, its + (within ? 0 : 1)) : std::min(at, its - (within ? 0 : 1));
+    }
+    const ops::OpId op = graph[inside.nodes[node]].op;
+    while (at >= 0 && at < count) {
+      const Segment& s = segments[static_cast<std::size_t>(at)];
+      if (s.ops.contains(op) && filled[static_cast<std::size_t>(at)] < s.max) break;
+      at += forward ? 1 : -1;
+    }
+    if (at < 0 || at >= count) return std::unexpected(fmt::format("no segment takes {} here", graph.info(inside.nodes[node]).name));
+    segment[node] = static_cast<std::uint32_t>(at);
+    ++filled[static_cast<std::size_t>(at)];
+  }
+  for (std::size_t s = 0; s < segments.size(); ++s)
+    if (filled[s] < segments[s].min) return std::unexpected(fmt::format("nothing for its segment `{}`", segments[s].text));
+  return segment;
+}
+
+std::expected<Assignment, std::string> assign_either(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+                                                     const std::vector<Segment>& segments) {
+  auto first = assign(graph, inside, part, segments, true);
+  if (first) return first;
+  auto second = assign(graph, inside, part, segments, false);
+  if (second) return second;
+  return first;
+}
+
+// Components of the region that no edge joins, each in topological order.
+std::vector<std::vector<std::uint32_t>> components(const Inside& inside) {
+  std::vector<std::uint32_t> leader(inside.nodes.size());
+  std::iota(leader.begin(), leader.end(), 0U);
+  const auto find = [&](std::uint32_t i) {
+    while (leader[i] != i) i = leader[i] = leader[leader[i]];
+    return i;
+  };
+  for (std::uint32_t i = 0; i < leader.size(); ++i)
+    for (const std::uint32_t p : inside.producers[i]) leader[std::max(find(p), find(i))] = std::min(find(p), find(i));
+  std::map<std::uint32_t, std::vector<std::uint32_t>> parts;
+  for (std::uint32_t i = 0; i < leader.size(); ++i) parts[find(i)].push_back(i);
+  std::vector<std::vector<std::uint32_t>> out;
+  for (auto& part : parts) out.push_back(std::move(part.second));
+  return out;
+}
+
+/// Guards see the graph through this: types of values, and what only a plan can answer.
+class GuardTerms final : public ops::TermBuilder {
+ public:
+  GuardTerms(const Graph& graph, const Uses& uses, const Inside& inside) : graph_(graph), uses_(uses), inside_(inside) {}
+
+  Result<std::vector<ops::TermValue>> apply(ops::OpId, const std::vector<std::optional<ops::TermValue>>&, const ops::Attrs&,
+                                            const Span& span) override {
+    return fail("a guard of a fuse rule cannot apply operators", span);
+  }
+  const ops::Type& type(ops::TermValue value) override { return graph_.type(graph::Builder::unpack(value)); }
+
+  Result<ops::AttrValue> query(const std::string& function, const std::vector<ops::TermValue>& args, const Span& span) override {
+    if (args.size() != 1) return fail(fmt::format("'{}' takes one value", function), span);
+    const Value v = graph::Builder::unpack(args[0]);
+    const auto& readers = uses_.readers(v.node);
+    if (function == "single_use") return ops::AttrValue(readers.size() == 1 && !uses_.is_result(v));
+    if (function == "graph_output") return ops::AttrValue(uses_.is_result(v));
+    if (function == "side_output") {
+      const bool outside = std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return !inside_.number.contains(r); });
+      const bool inner = std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return inside_.number.contains(r); });
+      return ops::AttrValue(inner && (outside || uses_.is_result(v)));
+    }
+    if (function == "constant") return ops::AttrValue(graph_.info(v.node).name == "constant");
+    return fail(fmt::format("a fuse rule has no guard function '{}'", function), span);
+  }
+
+ private:
+  const Graph& graph_;
+  const Uses& uses_;
+  const Inside& inside_;
+};
+
+// Names of one root's match: a one-node segment stands for its value, its attributes are "name.attr"; a closure's name counts.
+void bind(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part, const Assignment& segment,
+          const std::vector<Segment>& segments, ops::Env& env) {
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    std::vector<std::uint32_t> members;
+    for (const std::uint32_t n : part)
+      if (segment[n] == s) members.push_back(n);
+    if (members.empty()) continue;
+    const graph::Node& node = graph[inside.nodes[members.front()]];
+    const std::string& name = segments[s].name;
+    if (!name.empty()) {
+      env[name] = graph::Builder::pack({inside.nodes[members.back()], 0});
+      env["count(" + name + ")"] = ops::AttrValue(static_cast<std::int64_t>(members.size()));
+      for (const auto& [attr, value] : node.attrs.entries()) env[name + "." + attr] = value;
+    }
+    for (std::size_t k = 0; k < segments[s].captures.size(); ++k) {
+      const rule::Capture& capture = segments[s].captures[k];
+      if (capture.name.empty()) continue;
+      if (k < node.operands.size() && node.operands[k].valid()) env[capture.name] = graph::Builder::pack(node.operands[k]);
+      else env[capture.name] = std::monostate{};
+    }
+    for (const rule::AttrPattern& attr : segments[s].attrs)
+      if (!attr.bind.empty())
+        if (const ops::AttrValue* value = node.attrs.find(attr.attr)) env[attr.bind] = *value;
+  }
+}
+
+bool attrs_fit(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part, const Assignment& segment,
+               const std::vector<Segment>& segments) {
+  for (const std::uint32_t n : part)
+    for (const rule::AttrPattern& attr : segments[segment[n]].attrs) {
+      if (!attr.value) continue;
+      const ops::AttrValue* value = graph[inside.nodes[n]].attrs.find(attr.attr);
+      if (value == nullptr || !ops::equal(*value, *attr.value)) return false;
+    }
+  return true;
+}
+
+std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
+  return std::unexpected(NotAdmitted{false, fmt::format("rule {}: {}", rule.name, std::move(reason))});
+}
+
+}  // namespace
+
+std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses, const std::vector<NodeId>& nodes) {
+  const Inside inside(graph, nodes);
+  ops::Env env;
+  std::vector<std::vector<std::uint32_t>> parts;
+  const bool horizontal = rule.roots.size() > 1 || rule.roots.front().max > 1;
+  if (horizontal) {
+    parts = components(inside);
+  } else {
+    parts.emplace_back(nodes.size());
+    std::iota(parts.front().begin(), parts.front().end(), 0U);
+  }
+  std::vector<std::uint32_t> matched(rule.roots.size(), 0);
+  std::map<std::string, ops::EnvValue> shared;
+  for (const auto& part : parts) {
+    std::string reason = "more independent parts than it has roots";
+    bool found = false;
+    for (std::size_t r = 0; r < rule.roots.size() && !found; ++r) {
+      const rule::FuseRoot& root = rule.roots[r];
+      if (matched[r] >= root.max) continue;
+      const auto segment = assign_either(graph, inside, part, root.segments);
+      if (!segment) {
+        reason = segment.error();
+        continue;
+      }
+      if (!attrs_fit(graph, inside, part, *segment, root.segments)) {
+        reason = "an attribute is another one";
+        continue;
+      }
+      bind(graph, inside, part, *segment, root.segments, env);
+      for (const std::string& name : root.shared) {
+        const auto [at, first] = shared.emplace(name, env[name]);
+        if (!first && at->second != env[name]) return refuse(rule, fmt::format("the parts do not share one `{}`", name));
+      }
+      ++matched[r];
+      found = true;
+    }
+    if (!found) return refuse(rule, reason);
+  }
+  for (std::size_t r = 0; r < rule.roots.size(); ++r)
+    if (matched[r] < rule.roots[r].min) return refuse(rule, "fewer parts than it asks for");
+
+  GuardTerms terms(graph, uses, inside);
+  for (const rule::Guard& guard : rule.guards) {
+    const Result<ops::EnvValue> value = ops::elaborate(*graph.table, *guard.expr, env, terms);
+    const auto* attr = value ? std::get_if<ops::AttrValue>(&*value) : nullptr;
+    const bool* holds = attr != nullptr ? std::get_if<bool>(attr) : nullptr;
+    if (holds == nullptr || !*holds)
+      return std::unexpected(NotAdmitted{true, fmt::format("rule {}: guard `{}` does not hold", rule.name, guard.text)});
+  }
+  return {};
+}
+
+}  // namespace fusewright::extract

@@ -1,0 +1,134 @@
+#include "evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace fusewright::extract {
+
+namespace {
+
+constexpr std::array kAllTemplates{
+    schedule::Template::kLoop, schedule::Template::kMove, schedule::Template::kReduce,     schedule::Template::kRow,  schedule::Template::kContract,
+    schedule::Template::kConv, schedule::Template::kWindow, schedule::Template::kHorizontal, schedule::Template::kSort,
+};
+
+}  // namespace
+
+Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device, const NodeFacts& facts)
+    : graph_(graph), uses_(uses), rules_(rules), device_(device), facts_(facts) {
+  for (const rule::FuseRule& rule : rules.fuses) {
+    std::vector<bool> ops(graph.table->size(), false);
+    for (const rule::FuseRoot& root : rule.roots)
+      for (const rule::Segment& segment : root.segments)
+        for (const ops::OpId op : segment.ops.ops) ops[op.index] = true;
+    rule_ops_.push_back(std::move(ops));
+  }
+}
+
+bool Evaluator::is_scalar_constant(Value v) const {
+  return graph_.info(v.node).name == "constant" && graph_.type(v).shape.empty();
+}
+
+std::vector<Value> Evaluator::inputs(const std::vector<NodeId>& nodes) const {
+  std::set<NodeId> inside(nodes.begin(), nodes.end());
+  std::set<Value> seen;
+  std::vector<Value> in;
+  for (const NodeId id : nodes)
+    for (const Value operand : graph_[id].operands)
+      if (operand.valid() && !inside.contains(operand.node) && !is_scalar_constant(operand) && seen.insert(operand).second)
+        in.push_back(operand);
+  return in;
+}
+
+std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes) const {
+  const std::set<NodeId> inside(nodes.begin(), nodes.end());
+  std::vector<Value> out;
+  for (const NodeId id : nodes) {
+    if (facts_.duplicated[id.index]) continue;
+    for (std::uint32_t r = 0; r < graph_[id].types.size(); ++r) {
+      const Value v{id, r};
+      bool needed = uses_.is_result(v);
+      for (const NodeId reader : uses_.readers(id)) {
+        if (needed) break;
+        if (inside.contains(reader)) continue;
+        const auto& operands = graph_[reader].operands;
+        needed = graph_[id].types.size() == 1 || !graph_[reader].computations.empty() ||
+                 std::find(operands.begin(), operands.end(), v) != operands.end();
+      }
+      if (needed) out.push_back(v);
+    }
+  }
+  return out;
+}
+
+Evaluator::Fitted& Evaluator::remembered(region::Region region) {
+  auto& same_hash = fitted_[region::hash(region)];
+  for (const auto& fitted : same_hash)
+    if (fitted->region == region) return *fitted;
+  same_hash.push_back(std::make_unique<Fitted>(Fitted{std::move(region), {}}));
+  return *same_hash.back();
+}
+
+const std::expected<schedule::Schedule, schedule::Refusal>& Evaluator::fit(Fitted& fitted, schedule::Template kind) {
+  for (const auto& [known, schedule] : fitted.fits)
+    if (known == kind) return schedule;
+  fitted.fits.emplace_back(kind, schedule::fit(fitted.region, kind, device_.shape));
+  return fitted.fits.back().second;
+}
+
+Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes) {
+  Evaluation best;
+  best.inputs = inputs(nodes);
+  best.outputs = outputs(nodes);
+  Result<region::Region> made = plan::make_region(graph_, nodes, best.inputs, best.outputs);
+  if (!made) return std::unexpected(Refused{plan::Cut::Why::kTemplate, made.error().diagnostics.front().message});
+  Fitted& fitted = remembered(*std::move(made));
+  std::vector<bool> hot;
+  for (const Value v : best.inputs) hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
+
+  bool found = false;
+  Refused refused{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
+  const auto consider = [&](const rule::FuseRule* rule, schedule::Template kind) {
+    const auto& schedule = fit(fitted, kind);
+    if (!schedule) {
+      if (rule != nullptr && rule->kernel)
+        refused = {plan::Cut::Why::kTemplate, fmt::format("rule {}: template {}: {}", rule->name, schedule::name(kind), schedule.error().reason)};
+      return;
+    }
+    cost::KernelCost cost = cost::kernel_cost(fitted.region, *schedule, device_, hot);
+    if (found && cost.seconds >= best.cost.seconds) return;
+    found = true;
+    best.rule = rule;
+    best.schedule = *schedule;
+    best.cost = std::move(cost);
+  };
+  for (std::size_t r = 0; r < rules_.fuses.size(); ++r) {
+    const bool possible = std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+      const std::uint32_t op = graph_[id].op.index;
+      return op < rule_ops_[r].size() && rule_ops_[r][op];
+    });
+    if (!possible) continue;
+    const rule::FuseRule& rule = rules_.fuses[r];
+    const auto admitted = admits(rule, graph_, uses_, nodes);
+    if (!admitted) {
+      if (!found && refused.why != plan::Cut::Why::kTemplate)
+        refused = {admitted.error().by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule, admitted.error().reason};
+      continue;
+    }
+    if (rule.kernel) {
+      if (const auto kind = schedule::template_from_name(rule::name(*rule.kernel))) consider(&rule, *kind);
+      continue;
+    }
+    for (const schedule::Template kind : kAllTemplates) consider(&rule, kind);
+  }
+  if (nodes.size() == 1)
+    for (const schedule::Template kind : kAllTemplates) consider(nullptr, kind);
+  if (!found) return std::unexpected(std::move(refused));
+  best.region = fitted.region;
+  return best;
+}
+
+}  // namespace fusewright::extract

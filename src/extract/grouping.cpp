@@ -1,0 +1,333 @@
+#include "grouping.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "fusewright/support/check.hpp"
+
+namespace fusewright::extract {
+
+namespace {
+
+using Why = plan::Cut::Why;
+using schedule::Template;
+
+// Beyond this many nodes a loop is priced only each time it has grown by a quarter.
+constexpr std::size_t kPricedEachStep = 48;
+
+bool streaming(Template kind) {
+  return kind == Template::kLoop || kind == Template::kMove || kind == Template::kReduce || kind == Template::kRow;
+}
+
+bool is_anchor(ops::OpClass c) { return c == ops::OpClass::kContraction || c == ops::OpClass::kConvolution; }
+
+std::string microseconds(double seconds) { return fmt::format("{:.4g} us", 1e6 * seconds); }
+
+}  // namespace
+
+std::vector<std::uint32_t> Grouping::consumers(NodeId node) const {
+  std::set<std::uint32_t> groups;
+  for (const NodeId reader : uses_.readers(node)) groups.insert(groups_of_[reader.index].begin(), groups_of_[reader.index].end());
+  return {groups.begin(), groups.end()};
+}
+
+std::vector<std::uint32_t> Grouping::readers(std::uint32_t group) const {
+  std::set<std::uint32_t> out;
+  for (const NodeId node : members_[group].nodes)
+    for (const std::uint32_t c : consumers(node))
+      if (c != group && !facts_.duplicated[node.index]) out.insert(c);
+  return {out.begin(), out.end()};
+}
+
+std::vector<std::uint32_t> Grouping::writers(std::uint32_t group) const {
+  std::set<std::uint32_t> out;
+  const std::set<NodeId> inside(members_[group].nodes.begin(), members_[group].nodes.end());
+  for (const NodeId node : members_[group].nodes)
+    for (const Value operand : graph_[node].operands)
+      if (operand.valid() && !inside.contains(operand.node))
+        for (const std::uint32_t g : groups_of_[operand.node.index])
+          if (g != group) out.insert(g);
+  return {out.begin(), out.end()};
+}
+
+std::vector<NodeId> Grouping::with(const std::vector<std::uint32_t>& groups, NodeId node) const {
+  std::set<std::pair<std::uint32_t, NodeId>> all;
+  if (node.valid()) all.emplace(uses_.position(node), node);
+  for (const std::uint32_t g : groups)
+    for (const NodeId n : members_[g].nodes) all.emplace(uses_.position(n), n);
+  std::vector<NodeId> nodes;
+  nodes.reserve(all.size());
+  for (const auto& [position, n] : all) nodes.push_back(n);
+  return nodes;
+}
+
+double Grouping::seconds(const std::vector<std::uint32_t>& groups) const {
+  double sum = 0;
+  for (const std::uint32_t g : groups) sum += members_[g].eval.cost.seconds;
+  return sum;
+}
+
+NodeId Grouping::reader_in(NodeId node, std::uint32_t group) const {
+  for (const NodeId reader : uses_.readers(node)) {
+    const auto& in = groups_of_[reader.index];
+    if (std::find(in.begin(), in.end(), group) != in.end()) return reader;
+  }
+  return {};
+}
+
+void Grouping::decline(NodeId node, NodeId reader, Why why, std::string reason, double fused, double cut) {
+  declined_.push_back({{node, 0}, reader, why, std::move(reason), fused, cut});
+}
+
+// A path from one of the groups to another through a group outside would become a cycle.
+bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const {
+  const std::set<std::uint32_t> inside(groups.begin(), groups.end());
+  std::set<std::uint32_t> seen;
+  std::vector<std::uint32_t> stack;
+  for (const std::uint32_t g : groups)
+    for (const std::uint32_t r : readers(g))
+      if (!inside.contains(r) && seen.insert(r).second) stack.push_back(r);
+  while (!stack.empty()) {
+    const std::uint32_t at = stack.back();
+    stack.pop_back();
+    for (const std::uint32_t r : readers(at)) {
+      if (inside.contains(r)) return true;
+      if (seen.insert(r).second) stack.push_back(r);
+    }
+  }
+  return false;
+}
+
+void Grouping::place_alone(NodeId node) {
+  Member member;
+  member.nodes = {node};
+  Evaluated eval = evaluator_.evaluate(member.nodes);
+  if (eval) member.eval = *std::move(eval);
+  else member.unsupported = eval.error().reason;
+  members_.push_back(std::move(member));
+  groups_of_[node.index].push_back(static_cast<std::uint32_t>(members_.size() - 1));
+}
+
+void Grouping::replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, Evaluation eval) {
+  const std::uint32_t keep = groups.front();
+  for (const std::uint32_t g : groups) {
+    for (const NodeId n : members_[g].nodes) std::erase(groups_of_[n.index], g);
+    members_[g].alive = g == keep;
+    if (g != keep) members_[g].nodes.clear();
+    streams_.erase(g);
+  }
+  for (const NodeId n : nodes) {
+    auto& in = groups_of_[n.index];
+    in.insert(std::lower_bound(in.begin(), in.end(), keep), keep);
+  }
+  members_[keep].nodes = std::move(nodes);
+  members_[keep].eval = std::move(eval);
+}
+
+// What the node reads comes, one reader after the other, out of a contraction or convolution that can compute it in its tile.
+bool Grouping::feeds_from_anchor(NodeId node) const {
+  for (NodeId at = node; at.valid();) {
+    const graph::Node& n = graph_[at];
+    if (is_anchor(graph_.info(at).op_class)) return true;
+    const ops::OpClass c = graph_.info(at).op_class;
+    if (c != ops::OpClass::kElementwise && c != ops::OpClass::kMovement) return false;
+    NodeId next;
+    for (const Value operand : n.operands) {
+      if (!operand.valid() || facts_.load_time[operand.node.index] || graph_.info(operand.node).name == "parameter") continue;
+      if (uses_.readers(operand.node).size() != 1 || uses_.node_is_result(operand.node)) continue;
+      if (ops::byte_size(graph_.type(operand)) < ops::byte_size(n.types[0])) continue;
+      if (!next.valid() || uses_.position(operand.node) > uses_.position(next)) next = operand.node;
+    }
+    at = next;
+  }
+  return false;
+}
+
+bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
+  Member& member = members_[group];
+  if (member.nodes.size() < kPricedEachStep || member.eval.schedule.kind != Template::kLoop || member.eval.rule == nullptr) return false;
+  const rule::FuseRule& rule = *member.eval.rule;
+  if (rule.roots.size() != 1 || rule.roots.front().segments.size() != 1 || !rule.guards.empty()) return false;
+  const rule::Segment& segment = rule.roots.front().segments.front();
+  const graph::Node& n = graph_[node];
+  if (!segment.is_closure() || segment.max != rule::Segment::kUnbounded || !segment.ops.contains(n.op)) return false;
+  if (graph_.info(node).op_class != ops::OpClass::kElementwise || uses_.node_is_result(node)) return false;
+  const NodeId reader = reader_in(node, group);
+  if (graph_.info(reader).op_class != ops::OpClass::kElementwise || graph_[reader].types[0].shape != n.types[0].shape) return false;
+
+  Stream& stream = streams_[group];
+  if (stream.priced_at == 0) {
+    stream.inputs.insert(member.eval.inputs.begin(), member.eval.inputs.end());
+    stream.priced_at = member.nodes.size();
+  }
+  // Growing from the consumers, what the group reads at this point is what is alive here.
+  stream.inputs.erase({node, 0});
+  for (const Value operand : n.operands)
+    if (!evaluator_.is_scalar_constant(operand)) stream.inputs.insert(operand);
+  if (static_cast<std::int64_t>(stream.inputs.size()) > device_.shape.vector_registers - 4) return false;
+  member.nodes.push_back(node);  // sorted when priced
+  groups_of_[node.index].push_back(group);
+  if (member.nodes.size() * 4 > stream.priced_at * 5) {
+    std::vector<NodeId> nodes = with({group}, {});
+    Evaluated eval = evaluator_.evaluate(nodes);
+    if (eval) {
+      member.eval = *std::move(eval);
+      member.nodes = std::move(nodes);
+    }
+    stream.priced_at = member.nodes.size();
+  }
+  return true;
+}
+
+void Grouping::finish_streams() {
+  for (const auto& [group, stream] : streams_) {
+    Member& member = members_[group];
+    if (!member.alive || stream.priced_at == member.nodes.size()) continue;
+    member.nodes = with({group}, {});
+    Evaluated eval = evaluator_.evaluate(member.nodes);
+    FW_CHECK(eval.has_value()) << eval.error().reason;
+    member.eval = *std::move(eval);
+  }
+  streams_.clear();
+}
+
+bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& groups, double alone) {
+  const std::string& op = graph_.info(node).name;
+  const bool free = op == "broadcast" || op == "iota";
+  if (uses_.node_is_result(node) || (groups.size() > 8 && !free)) return false;
+  facts_.duplicated[node.index] = true;
+  double more = 0;
+  std::vector<std::vector<NodeId>> sets;
+  std::vector<Evaluation> evals;
+  for (const std::uint32_t g : groups) {
+    std::vector<NodeId> nodes = with({g}, node);
+    Evaluated eval = members_[g].unsupported.empty() ? evaluator_.evaluate(nodes) : Evaluated(std::unexpected(Refused{}));
+    if (!eval) {
+      facts_.duplicated[node.index] = false;
+      return false;
+    }
+    more += eval->cost.seconds - members_[g].eval.cost.seconds;
+    sets.push_back(std::move(nodes));
+    evals.push_back(*std::move(eval));
+  }
+  if (more > alone && !free) {
+    facts_.duplicated[node.index] = false;
+    decline(node, reader_in(node, groups.front()), Why::kCost,
+            fmt::format("computing {} again in {} kernels costs {}, storing it {}", op, groups.size(), microseconds(more), microseconds(alone)),
+            more, alone);
+    return false;
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) replace({groups[i]}, std::move(sets[i]), std::move(evals[i]));
+  return true;
+}
+
+bool Grouping::try_merge(NodeId node, const std::vector<std::uint32_t>& groups, double alone) {
+  for (const std::uint32_t g : groups)
+    if (!members_[g].unsupported.empty()) {
+      decline(node, reader_in(node, g), Why::kTemplate, members_[g].unsupported);
+      return false;
+    }
+  if (groups.size() > 1 && joins_cyclically(groups)) {
+    decline(node, reader_in(node, groups.front()), Why::kTemplate, "its readers depend on each other through another kernel");
+    return false;
+  }
+  std::vector<NodeId> nodes = with(groups, node);
+  Evaluated eval = evaluator_.evaluate(nodes);
+  const NodeId reader = reader_in(node, groups.front());
+  if (!eval) {
+    decline(node, reader, eval.error().why, eval.error().reason);
+    return false;
+  }
+  const double apart = seconds(groups) + alone;
+  if (eval->cost.seconds > apart) {
+    decline(node, reader, Why::kCost,
+            fmt::format("fused {} ({}), apart {}", microseconds(eval->cost.seconds), eval->cost.explanation, microseconds(apart)),
+            eval->cost.seconds, apart);
+    return false;
+  }
+  replace(groups, std::move(nodes), *std::move(eval));
+  return true;
+}
+
+void Grouping::place(NodeId node) {
+  const std::vector<std::uint32_t> groups = consumers(node);
+  if (groups.empty()) return place_alone(node);
+  if (groups.size() == 1 && grow_streaming(node, groups.front())) return;
+
+  Evaluated priced = evaluator_.evaluate({node});
+  const bool possible = graph_[node].types.size() == 1;
+  if (!possible || (!priced && graph_.info(node).op_class != ops::OpClass::kMovement)) return place_alone(node);
+  double alone = priced ? priced->cost.seconds : 0;
+
+  if (groups.size() == 1) {
+    const Member& only = members_[groups.front()];
+    const Template kind = only.eval.schedule.kind;
+    // A contraction computes what follows it for nothing, so a row kernel must not take that away from it.
+    if ((kind == Template::kRow || kind == Template::kReduce) && feeds_from_anchor(node)) alone = 0;
+    if (!streaming(kind) && only.unsupported.empty() && !is_anchor(graph_.info(node).op_class)) {
+      // In front of a contraction: worth it at once only if it makes what is read smaller; `improve` weighs the rest.
+      std::int64_t reads = 0;
+      for (const Value v : evaluator_.inputs({node})) reads += ops::byte_size(graph_.type(v));
+      if (reads > ops::byte_size(graph_[node].types[0]) && graph_.info(node).op_class == ops::OpClass::kElementwise) return place_alone(node);
+    }
+    if (!try_merge(node, groups, alone)) place_alone(node);
+    return;
+  }
+  if (try_duplicate(node, groups, alone)) return;
+  if (feeds_from_anchor(node)) alone = 0;
+  if (groups.size() <= 16 && try_merge(node, groups, alone)) return;
+  place_alone(node);
+}
+
+bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
+  if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty()) return false;
+  std::vector<NodeId> nodes = with({a, b}, {});
+  Evaluated eval = evaluator_.evaluate(nodes);
+  if (!eval || eval->cost.seconds >= seconds({a, b}) || joins_cyclically({a, b})) return false;
+  replace({std::min(a, b), std::max(a, b)}, std::move(nodes), *std::move(eval));
+  return true;
+}
+
+bool Grouping::improve(const FusionOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto late = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.seconds ||
+           (options.cancelled != nullptr && *options.cancelled);
+  };
+  // Pairs that share a tensor, one writing and the other reading it or both reading it, then small kernels of one shape.
+  constexpr std::size_t kWidest = 32;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::uint32_t g = 0; g < members_.size(); ++g) {
+      if (late()) return false;
+      if (!members_[g].alive) continue;
+      std::set<std::uint32_t> near;
+      for (const std::uint32_t r : readers(g)) near.insert(r);
+      for (const Value in : members_[g].eval.inputs) {
+        const auto& all = uses_.readers(in.node);
+        if (all.size() > kWidest) continue;
+        for (const NodeId reader : all)
+          for (const std::uint32_t other : groups_of_[reader.index])
+            if (other > g) near.insert(other);
+      }
+      for (const std::uint32_t other : near)
+        if (other != g && members_[g].alive && members_[other].alive && try_join(g, other)) changed = true;
+    }
+  }
+  std::map<std::pair<std::vector<std::int64_t>, int>, std::uint32_t> last_of_shape;
+  for (std::uint32_t g = 0; g < members_.size(); ++g) {
+    if (late()) return false;
+    const Member& m = members_[g];
+    if (!m.alive || !m.unsupported.empty() || m.eval.region.outputs.empty()) continue;
+    if (m.eval.cost.launch < 0.3 * m.eval.cost.seconds) continue;  // only where launching is a good part of the time
+    const auto key = std::make_pair(m.eval.region[m.eval.region.outputs.front()].dims, static_cast<int>(m.eval.schedule.kind));
+    const auto at = last_of_shape.find(key);
+    if (at != last_of_shape.end() && members_[at->second].alive && try_join(at->second, g)) continue;
+    last_of_shape[key] = g;
+  }
+  return true;
+}
+
+}  // namespace fusewright::extract

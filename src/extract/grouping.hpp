@@ -1,0 +1,80 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "evaluate.hpp"
+#include "fusewright/extract/fusion.hpp"
+
+namespace fusewright::extract {
+
+/// A partition in the making. Groups are numbered; merged ones die.
+class Grouping {
+ public:
+  Grouping(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator, NodeFacts& facts)
+      : graph_(graph), uses_(uses), device_(device), evaluator_(evaluator), facts_(facts), groups_of_(graph.nodes.size()) {}
+
+  struct Member {
+    std::vector<NodeId> nodes;  ///< in topological order
+    Evaluation eval;
+    std::string unsupported;    ///< no template computes it: stays alone
+    bool alive = true;
+  };
+  /// A value that stays materialised although a kernel that reads it might have computed it.
+  struct Declined {
+    Value value;
+    NodeId reader;
+    plan::Cut::Why why = plan::Cut::Why::kCost;
+    std::string reason;
+    double fused = 0, cut = 0;
+  };
+
+  /// Places the nodes one by one, consumers first.
+  void place(NodeId node);
+  void place_alone(NodeId node);
+  /// Prices the loops that grew without being priced at each step.
+  void finish_streams();
+  /// Merges neighbours and siblings while that pays and time is left. @returns false when time ran out.
+  bool improve(const FusionOptions& options);
+
+  const std::vector<Member>& members() const { return members_; }
+  const std::vector<std::uint32_t>& groups_of(NodeId node) const { return groups_of_[node.index]; }
+  const std::vector<Declined>& declined() const { return declined_; }
+  /// Groups that read what a group writes / write what it reads, sorted.
+  std::vector<std::uint32_t> readers(std::uint32_t group) const;
+  std::vector<std::uint32_t> writers(std::uint32_t group) const;
+
+ private:
+  std::vector<std::uint32_t> consumers(NodeId node) const;
+  std::vector<NodeId> with(const std::vector<std::uint32_t>& groups, NodeId node) const;
+  bool joins_cyclically(const std::vector<std::uint32_t>& groups) const;
+  void replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, Evaluation eval);
+  double seconds(const std::vector<std::uint32_t>& groups) const;
+  bool try_duplicate(NodeId node, const std::vector<std::uint32_t>& groups, double alone);
+  bool try_merge(NodeId node, const std::vector<std::uint32_t>& groups, double alone);
+  bool grow_streaming(NodeId node, std::uint32_t group);
+  bool feeds_from_anchor(NodeId node) const;
+  bool try_join(std::uint32_t a, std::uint32_t b);
+  void decline(NodeId node, NodeId reader, plan::Cut::Why why, std::string reason, double fused = 0, double cut = 0);
+  NodeId reader_in(NodeId node, std::uint32_t group) const;
+
+  const Graph& graph_;
+  const Uses& uses_;
+  const cost::Device& device_;
+  Evaluator& evaluator_;
+  NodeFacts& facts_;
+  std::vector<std::vector<std::uint32_t>> groups_of_;  // by node, sorted
+  std::vector<Member> members_;
+  std::vector<Declined> declined_;
+
+  /// Large loops grow without being priced anew at each step: what is read, and how many values are alive.
+  struct Stream {
+    std::set<Value> inputs;
+    std::size_t priced_at = 0;  // nodes when it was last priced
+  };
+  std::map<std::uint32_t, Stream> streams_;
+};
+
+}  // namespace fusewright::extract

@@ -1,0 +1,215 @@
+#include <algorithm>
+
+#include "src/rule/checker.hpp"
+
+namespace fusewright::rule {
+
+using ops::Expr;
+
+namespace {
+
+void collect_calls(const Expr& expr, std::set<std::string>& calls) {
+  if (expr.kind == Expr::Kind::kCall) calls.insert(expr.text);
+  for (const auto& arg : expr.args) {
+    if (arg != nullptr) collect_calls(*arg, calls);
+  }
+  for (const auto& [key, value] : expr.named) collect_calls(*value, calls);
+}
+
+std::set<std::string> called_names(const ast::RuleDecl& decl) {
+  std::set<std::string> calls;
+  for (const auto& expr : decl.to) collect_calls(*expr, calls);
+  for (const auto& clause : decl.clauses) collect_calls(clause.where != nullptr ? *clause.where : *clause.let.value, calls);
+  return calls;
+}
+
+/// What is only for fuse rules, and what a rewrite must have.
+bool check_shape(const ast::RuleDecl& decl, Reports& reports) {
+  if (decl.kernel) {
+    reports.error(decl.kernel->span, "a rewrite states an equality; only a fuse rule names a kernel template");
+  }
+  if (!decl.no_duplicate.empty()) {
+    reports.error(decl.no_duplicate[0].span, "'no_duplicate' is about kernels; only a fuse rule can say it");
+  }
+  if (decl.roots.empty()) reports.error(decl.name.span, "the rewrite has no 'match'");
+  if (decl.to.empty()) reports.error(decl.name.span, "the rewrite has no 'to'");
+  if (decl.roots.empty() || decl.to.empty()) return false;
+  if (decl.roots.size() != decl.to.size()) {
+    reports.error(decl.to_span, "there are " + std::to_string(decl.roots.size()) + " 'match' clauses, but " +
+                                    std::to_string(decl.to.size()) + " expressions in 'to'");
+  }
+  return true;
+}
+
+/// Builds one variant after the other; guards are common to all of them.
+class RewriteChecker {
+ public:
+  RewriteChecker(const ast::RuleDecl& decl, const RuleContext& context, RewriteRule& rule)
+      : decl_(decl), c_(context), rule_(rule) {}
+
+  void run() {
+    std::vector<ast::PatternPtr> roots;
+    for (const auto& root : decl_.roots) roots.push_back(root.pattern);
+    std::vector<Lowered> variants = lower_patterns(roots, called_names(decl_), c_);
+    for (const auto& lowered : variants) all_.insert(lowered.scope.scope.begin(), lowered.scope.scope.end());
+    for (auto& lowered : variants) finish(lowered);
+    warn_unused();
+  }
+
+ private:
+  void finish(Lowered& lowered) {
+    RewriteVariant& variant = lowered.variant;
+    Scope scope = lowered.scope.scope;
+    for (const auto& [name, binding] : all_) {
+      if (scope.emplace(name, binding).second) variant.absent.push_back(name);
+    }
+    for (const std::uint32_t root : variant.roots) {
+      if (variant.nodes[root].kind == PatternNode::Kind::kApply || c_.reports.error_count() > 0) continue;
+      c_.reports.error(variant.nodes[root].span, "the root of a pattern must be an operator, not a name or a number that "
+                                                 "fits everything");
+    }
+    std::vector<Guard> derived;
+    std::vector<Step> steps = lowered.scope.finish(derived, ExprPlace::kRewrite);
+    for (Step& step : steps) {
+      if (step.kind == Step::Kind::kGuard) step.guard = common_guard(derived[step.guard]);
+      variant.steps.push_back(std::move(step));
+    }
+    used_.insert(lowered.scope.used.begin(), lowered.scope.used.end());
+
+    ExprContext context{c_.table, c_.reports, ExprPlace::kRewrite, scope, {}, std::move(lowered.scope.attr_refs), false, {}};
+    for (const auto& clause : decl_.clauses) add_clause(clause, context, scope, variant);
+    for (const auto& expr : decl_.to) variant.to.push_back(lower_expr(expr, context));
+    used_.insert(context.used.begin(), context.used.end());
+    bind_attrs(context.attr_refs, variant);
+    rule_.variants.push_back(std::move(variant));
+  }
+
+  void add_clause(const ast::Clause& clause, ExprContext& context, Scope& scope, RewriteVariant& variant) {
+    if (clause.where != nullptr) {
+      for (const auto& conjunct : conjuncts(clause.where)) {
+        const std::uint32_t guard = common_guard(make_guard(lower_expr(conjunct, context), conjunct->span));
+        variant.steps.push_back({Step::Kind::kGuard, guard, {}, nullptr});
+      }
+      return;
+    }
+    const ast::Name& name = clause.let.name;
+    ExprPtr value = lower_expr(clause.let.value, context);
+    const auto [at, fresh] = scope.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false});
+    if (!fresh && !lets_.contains(name.text)) {
+      c_.reports.error(name.span, "'" + name.text + "' is bound already", {}, {{at->second.span, "it is bound here"}});
+    }
+    if (const auto [let, first] = lets_.emplace(name.text, name.span); !first && let->second.begin != name.span.begin) {
+      c_.reports.error(name.span, "'" + name.text + "' is bound already", {}, {{let->second, "it is bound here"}});
+    }
+    all_lets_.emplace(name.text, name.span);
+    variant.steps.push_back({Step::Kind::kLet, 0, name.text, std::move(value)});
+  }
+
+  std::uint32_t common_guard(Guard guard) {
+    for (std::size_t i = 0; i < rule_.guards.size(); ++i) {
+      const Guard& known = rule_.guards[i];
+      if (known.text == guard.text && known.span.begin == guard.span.begin &&
+          ops::print_expr(*known.expr) == ops::print_expr(*guard.expr)) {
+        return static_cast<std::uint32_t>(i);
+      }
+    }
+    rule_.guards.push_back(std::move(guard));
+    return static_cast<std::uint32_t>(rule_.guards.size() - 1);
+  }
+
+  /// The nodes bind the attributes that expressions asked for; those of absent parts are absent.
+  void bind_attrs(const std::set<AttrRef>& refs, RewriteVariant& variant) {
+    for (const AttrRef& ref : refs) {
+      const std::string name = ref.node + "." + ref.attr;
+      const auto at = std::find_if(variant.nodes.begin(), variant.nodes.end(), [&](const PatternNode& node) {
+        return node.kind == PatternNode::Kind::kApply && node.name == ref.node;
+      });
+      if (at == variant.nodes.end()) {
+        variant.absent.push_back(name);
+      } else {
+        at->attrs.push_back({ref.attr, name, {}, at->span});
+      }
+    }
+  }
+
+  void warn_unused() {
+    if (c_.reports.error_count() > 0) return;  // what an error hides may be the use
+    for (const auto& [name, binding] : all_) {
+      if (binding.derived || used_.contains(name) || name.starts_with("_")) continue;
+      c_.reports.warning(binding.span, "'" + name + "' is bound and never used; '_' matches without a name");
+    }
+    for (const auto& [name, span] : all_lets_) {
+      if (!used_.contains(name)) c_.reports.warning(span, "'" + name + "' is computed and never used");
+    }
+  }
+
+  const ast::RuleDecl& decl_;
+  const RuleContext& c_;
+  RewriteRule& rule_;
+  Scope all_;
+  std::map<std::string, Span> lets_, all_lets_;
+  std::set<std::string> used_;
+};
+
+}  // namespace
+
+Guard make_guard(ExprPtr expr, const Span& span) {
+  std::string text = span.valid() ? span.source->text.substr(span.begin, span.end - span.begin) : ops::print_expr(*expr);
+  return {std::move(expr), std::move(text), span};
+}
+
+std::vector<ExprPtr> conjuncts(const ExprPtr& expr) {
+  std::vector<ExprPtr> out;
+  std::vector<ExprPtr> stack = {expr};
+  while (!stack.empty()) {
+    const ExprPtr top = stack.back();
+    stack.pop_back();
+    if (top->kind == Expr::Kind::kBinary && top->text == "and") {
+      stack.push_back(top->args[1]);
+      stack.push_back(top->args[0]);
+    } else {
+      out.push_back(top);
+    }
+  }
+  return out;
+}
+
+Exactness check_exactness(const ast::RuleDecl& decl, Reports& reports) {
+  Exactness exactness;
+  for (const auto& word : decl.exactness) {
+    const auto one = parse_exactness(word.word.text);
+    if (!one) {
+      const auto& d = one.error().diagnostics[0];
+      reports.error(word.word.span, d.message, d.suggestion);
+      continue;
+    }
+    exactness.classes |= one->classes;
+    const bool approximate = one->has(ExactnessClass::kApproximate);
+    if (approximate && (!word.rtol || !(*word.rtol > 0 && *word.rtol < 1))) {
+      reports.error(word.word.span, "approximate says how far off it may be: approximate(rtol) with 0 < rtol < 1");
+    } else if (!approximate && word.rtol) {
+      reports.error(word.word.span, "only approximate takes a number");
+    } else if (approximate) {
+      exactness.rtol = *word.rtol;
+    }
+  }
+  return exactness;
+}
+
+std::vector<std::string> check_targets(const ast::RuleDecl& decl) {
+  std::vector<std::string> targets;
+  for (const auto& target : decl.targets) targets.push_back(target.text);
+  return targets;
+}
+
+RewriteRule check_rewrite(const ast::RuleDecl& decl, const RuleContext& context) {
+  RewriteRule rule;
+  rule.name = decl.name.text;
+  rule.span = decl.name.span;
+  rule.exactness = check_exactness(decl, context.reports);
+  rule.targets = check_targets(decl);
+  if (check_shape(decl, context.reports)) RewriteChecker(decl, context, rule).run();
+  return rule;
+}
+
+}  // namespace fusewright::rule

@@ -1,0 +1,211 @@
+#include "fusewright/saturate/apply.hpp"
+
+#include <memory>
+#include <set>
+
+#include "fusewright/support/check.hpp"
+
+namespace fusewright::saturate {
+
+using egraph::Decoded;
+using egraph::EClassId;
+using egraph::MatchWord;
+using egraph::Reason;
+using ops::EnvValue;
+using ops::Expr;
+
+namespace {
+
+/// Names of which an expression wants attributes: `c.groups`, `..c`. Recursion as deep as the rule's text.
+void attribute_owners(const Expr& expr, std::set<std::string>& names) {
+  if (expr.kind == Expr::Kind::kResult && expr.args[0]->kind == Expr::Kind::kName) names.insert(expr.args[0]->text);
+  for (const ops::ExprPtr& arg : expr.args) {
+    if (arg != nullptr) attribute_owners(*arg, names);
+  }
+  for (const auto& [name, value] : expr.named) {
+    if (name == "..") names.insert(value->text);
+    else attribute_owners(*value, names);
+  }
+}
+
+std::optional<bool> truth(const EnvValue& value) {
+  const auto* attr = std::get_if<ops::AttrValue>(&value);
+  if (attr == nullptr) return std::nullopt;
+  if (const auto* flag = std::get_if<bool>(attr)) return *flag;
+  if (const auto* number = std::get_if<std::int64_t>(attr); number != nullptr && (*number == 0 || *number == 1)) {
+    return *number == 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Applier::Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program)
+    : egraph_(egraph), rewrites_(rewrites), program_(program), builder_(egraph), runner_(egraph, builder_),
+      prepared_(program.patterns.size()) {}
+
+void Applier::prepare(PatternId id) {
+  Prepared& prepared = prepared_[id.index];
+  if (prepared.ready) return;
+  prepared.ready = true;
+  const match::PatternInfo& pattern = program_.patterns[id.index];
+  const rule::RewriteRule& rule = rewrites_[pattern.rule.index];
+  const rule::RewriteVariant& variant = rule.variants[pattern.variant];
+  std::set<std::string> owners;
+  for (std::uint32_t i = 0; i < variant.steps.size(); ++i) {
+    const rule::Step& step = variant.steps[i];
+    const Expr& expr = step.kind == rule::Step::Kind::kGuard ? *rule.guards[step.guard].expr : *step.value;
+    attribute_owners(expr, owners);
+    if (step.kind != rule::Step::Kind::kGuard) continue;
+    if (auto quick = compile_guard(pattern, expr)) {
+      quick->guard = step.guard;
+      prepared.quick.push_back(i);
+      prepared.guards.push_back(*std::move(quick));
+    }
+  }
+  prepared.rhs = compile_rhs(egraph_, pattern, *variant.to[0]);
+  attribute_owners(*variant.to[0], owners);
+  prepared.needs_env = prepared.quick.size() != variant.steps.size();
+  for (std::uint16_t i = 0; i < pattern.named_nodes.size(); ++i) {
+    if (owners.contains(pattern.named_nodes[i].first)) prepared.attr_nodes.push_back(i);
+  }
+}
+
+ops::Env Applier::environment(PatternId id, const Decoded& match) const {
+  const match::PatternInfo& pattern = program_.patterns[id.index];
+  ops::Env env;
+  for (const match::Binding& binding : pattern.bindings) {
+    EnvValue value;
+    switch (binding.kind) {
+      case match::Binding::Kind::kNothing: break;
+      case match::Binding::Kind::kValue:
+        if (match.registers[binding.index] != egraph_.none()) {
+          value = egraph::TermBuilder::pack(match.registers[binding.index]);
+        }
+        break;
+      case match::Binding::Kind::kAttr:
+        if (const auto* attr = egraph_.attrs(match.nodes[binding.index]).find(binding.attr)) value = *attr;
+        break;
+      case match::Binding::Kind::kNumber: {
+        const egraph::Splat& splat = egraph_.facts().splat_of(egraph_.fact(match.registers[binding.index]));
+        value = ops::is_float(splat.dtype) ? ops::AttrValue(splat.number) : ops::AttrValue(splat.integer);
+        break;
+      }
+    }
+    env.emplace(binding.name, std::move(value));
+  }
+  for (const std::uint16_t i : prepared_[id.index].attr_nodes) {
+    const auto& [name, node] = pattern.named_nodes[i];
+    for (const auto& [attr, value] : egraph_.attrs(match.nodes[node]).entries()) env.emplace(name + "." + attr, value);
+  }
+  return env;
+}
+
+Outcome Applier::failed(Error error) {
+  error_ = std::move(error);
+  return {Outcome::Kind::kError};
+}
+
+Outcome Applier::apply(PatternId pattern, std::span<const MatchWord> record) {
+  egraph::decode(egraph_, program_, pattern, record, false, decoded_);
+  return apply(pattern, record, decoded_);
+}
+
+Outcome Applier::apply(PatternId pattern, std::span<const MatchWord> record, const Decoded& match) {
+  prepare(pattern);
+  application_ = egraph_.begin_application(pattern, record);
+  Outcome outcome = run(pattern, match);
+  const bool changed = egraph_.end_application();
+  if (outcome.kind == Outcome::Kind::kUnchanged && changed) outcome.kind = Outcome::Kind::kChanged;
+  return outcome;
+}
+
+Outcome Applier::run(PatternId id, const Decoded& match) {
+  const Prepared& prepared = prepared_[id.index];
+  for (const QuickGuard& guard : prepared.guards) {
+    for (const std::uint16_t reg : guard.registers) egraph_.note(match.registers[reg]);
+    if (!holds(egraph_, guard, match)) return {Outcome::Kind::kGuard, guard.guard};
+  }
+  const match::PatternInfo& pattern = program_.patterns[id.index];
+  const rule::RewriteRule& rule = rewrites_[pattern.rule.index];
+  const rule::RewriteVariant& variant = rule.variants[pattern.variant];
+  if (!prepared.needs_env && prepared.rhs) {
+    if (const auto term = runner_.run(*prepared.rhs, match)) return unite(rule, match.root, *term, variant.to[0]->span);
+  }
+
+  const ops::OpTable& table = egraph_.table();
+  ops::Env env = environment(id, match);
+  for (std::uint32_t i = 0; i < variant.steps.size(); ++i) {
+    if (std::ranges::find(prepared.quick, i) != prepared.quick.end()) continue;
+    const rule::Step& step = variant.steps[i];
+    const bool guards = step.kind == rule::Step::Kind::kGuard;
+    const Expr& expr = guards ? *rule.guards[step.guard].expr : *step.value;
+    Result<EnvValue> value = ops::elaborate(table, expr, env, builder_);
+    if (!value) return failed(std::move(value).error());
+    if (!guards) {
+      env.insert_or_assign(step.name, *std::move(value));
+      continue;
+    }
+    const auto holds = truth(*value);
+    if (!holds) return failed(fail("the guard '" + rule.guards[step.guard].text + "' is neither true nor false", expr.span).error());
+    if (!*holds) return {Outcome::Kind::kGuard, step.guard};
+  }
+  const Expr& to = *variant.to[0];
+  Result<EnvValue> value = ops::elaborate(table, to, env, builder_);
+  if (!value) return failed(std::move(value).error());
+  Result<EClassId> result = as_tensor(*value, match.root, to.span);
+  if (!result) return failed(std::move(result).error());
+  return unite(rule, match.root, *result, to.span);
+}
+
+/// A number stands for a constant of the root's type, a smaller tensor for its broadcast.
+Result<EClassId> Applier::as_tensor(const EnvValue& value, EClassId root, const Span& span) {
+  const ops::Type wanted = egraph_.type(root);
+  ops::TermValue term;
+  if (std::holds_alternative<ops::TermValue>(value)) {
+    term = std::get<ops::TermValue>(value);
+  } else {
+    const auto* attr = std::get_if<ops::AttrValue>(&value);
+    if (attr == nullptr) return fail("the right-hand side stands for nothing", span);
+    const auto number = runner_.number_term(*attr, egraph_.type_id(root));
+    if (!number) return fail(ops::to_string(*attr) + " is no " + ops::to_string(wanted), span);
+    return *number;
+  }
+  const ops::Type& type = builder_.type(term);
+  if (type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype && type.shape != wanted.shape) {
+    FW_TRY(term, ops::align_to(egraph_.table(), term, wanted.shape, builder_));
+  }
+  return egraph::TermBuilder::unpack(term);
+}
+
+Outcome Applier::unite(const rule::RewriteRule& rule, EClassId root, EClassId result, const Span& span) {
+  if (egraph_.type_id(root) != egraph_.type_id(result)) {
+    return failed(fail("rewrite '" + rule.name + "' makes " + ops::to_string(egraph_.type(result)) + " of " +
+                           ops::to_string(egraph_.type(root)),
+                       span)
+                      .error());
+  }
+  const auto reason = application_.valid() ? Reason{Reason::Kind::kApplication, application_} : Reason{};
+  if (egraph_.unite(root, result, reason) == EGraph::Union::kRefused) {
+    return failed(fail("rewrite '" + rule.name + "' makes two different constants equal", span).error());
+  }
+  return {Outcome::Kind::kUnchanged};
+}
+
+egraph::ApplyMatch replayer(const std::vector<rule::RewriteRule>& rewrites, const match::Program& program) {
+  struct State {
+    const EGraph* egraph = nullptr;
+    std::unique_ptr<Applier> applier;
+  };
+  return [&rewrites, &program, state = std::make_shared<State>()](EGraph& egraph, PatternId pattern,
+                                                                  const Decoded& match) {
+    if (state->egraph != &egraph || egraph.application_count() == 0) {
+      state->egraph = &egraph;
+      state->applier = std::make_unique<Applier>(egraph, rewrites, program);
+    }
+    const Outcome outcome = state->applier->apply(pattern, {}, match);
+    return outcome.kind == Outcome::Kind::kChanged || outcome.kind == Outcome::Kind::kUnchanged;
+  };
+}
+
+}  // namespace fusewright::saturate
