@@ -33,8 +33,9 @@ struct Coefficients<float> {
   static constexpr float kErf[] = {0x1.06eba80000000p-3f, -0x1.81273e0000000p-2f, 0x1.ce2ce60000000p-4f, -0x1.b7f71a0000000p-6f, 0x1.53f2240000000p-8f, -0x1.a3515e0000000p-11f, 0x1.4771fe0000000p-14f};
   // log(erfc(a)) = P(a), 1 <= a <= 4
   static constexpr float kLogErfc[] = {-0x1.6621000000000p-12f, -0x1.2088ea0000000p+0f, -0x1.46baee0000000p-1f, -0x1.a6532e0000000p-4f, 0x1.65cb400000000p-6f, -0x1.825a5e0000000p-9f, 0x1.86dc140000000p-13f};
-  // erfc(a) exp(a^2) (1 + 2a) = P(t), t = (a-2)/(a+2)
+  // erfc(a) exp(a^2) (1 + 2a) = P(t) + kErfcxLow, t = (a-2)/(a+2)
   static constexpr float kErfcx[] = {0x1.46e80e0000000p+0f, -0x1.7bf5ec0000000p-4f, -0x1.5407c00000000p-3f, 0x1.4ffa140000000p-3f, -0x1.bc2b5e0000000p-5f, -0x1.0736f00000000p-7f, 0x1.1dc99a0000000p-7f, 0x1.4abc740000000p-10f, -0x1.7c874c0000000p-10f, -0x1.b934d20000000p-12f, 0x1.9bd8cc0000000p-13f, 0x1.9115e00000000p-14f};
+  static constexpr float kErfcxLow = 0x1.1465100000000p-27f;
   // asin(x) = x + x u P(u), u = x^2 <= 1/4
   static constexpr float kAsin[] = {0x1.5555ca0000000p-3f, 0x1.33015e0000000p-4f, 0x1.748cba0000000p-5f, 0x1.8b8f5e0000000p-6f, 0x1.59f6080000000p-5f};
   // atan(x) = x + x u P(u), u = x^2 <= 1
@@ -72,8 +73,9 @@ struct Coefficients<double> {
   static constexpr double kTan[] = {0x1.555555555555ep-2, 0x1.11111111105d2p-3, 0x1.ba1ba1babf336p-5, 0x1.664f485d2506cp-6, 0x1.226e3a818c656p-7, 0x1.d6d2e7a17cbe6p-9, 0x1.7db1903cddb2dp-10, 0x1.34bc072c7bd7cp-11, 0x1.ff300e68b11f9p-13, 0x1.5e6eaf6cdd629p-14, 0x1.1a0cc94c28521p-14, -0x1.aeb9ecab2c5f6p-16, 0x1.9853ff41a584ap-15, -0x1.97a60d964c5adp-16, 0x1.4901b55dbf7ffp-17};
   // erf(x) = x + x P(u), u = x^2 <= 1
   static constexpr double kErf[] = {0x1.06eba8214db69p-3, -0x1.812746b037a25p-2, 0x1.ce2f21a0458d8p-4, -0x1.b82ce31354cf3p-6, 0x1.565bcd2c63143p-8, -0x1.c02db9331f63dp-11, 0x1.f9a3b953b1befp-14, -0x1.f4dcf167e2bbcp-17, 0x1.ba6915fa52a3dp-20, -0x1.6390d99da5c18p-23, 0x1.13214af1e3ec0p-26, -0x1.c4bf729078975p-30, 0x1.3baa46e26054ap-33};
-  // erfc(a) exp(a^2) (1 + 2a) = P(t), t = (a-4)/(a+4)
+  // erfc(a) exp(a^2) (1 + 2a) = P(t) + kErfcxLow, t = (a-4)/(a+4)
   static constexpr double kErfcx[] = {0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a28ep-3, 0x1.f7f5df66fd7adp-7, 0x1.16ecefcfa5395p-4, -0x1.9ddb23c3e9062p-4, 0x1.7fee004e12564p-4, -0x1.0fb06dfe49fabp-4, 0x1.3079edf6823a2p-5, -0x1.09623884f1bb4p-6, 0x1.49c672865feb2p-8, -0x1.8d4a99fe737b5p-11, -0x1.a1df259dc3e4bp-13, 0x1.3be03ddebd398p-13, -0x1.99593f8755131p-16, -0x1.7884745507604p-17, 0x1.7f28bc307e914p-18, 0x1.3964b9a85b012p-22, -0x1.bb19c55518519p-21, 0x1.4b34facefac6dp-24, 0x1.d9e06fbe18902p-24, -0x1.52af00605bc5fp-26, -0x1.f415610eaefc8p-27, 0x1.4a2a8578637dcp-29, 0x1.966b254414cb8p-30};
+  static constexpr double kErfcxLow = -0x1.aa0924c753d6bp-55;
   // asin(x) = x + x u P(u), u = x^2 <= 1/4
   static constexpr double kAsin[] = {0x1.5555555555578p-3, 0x1.333333332df05p-4, 0x1.6db6db722d283p-5, 0x1.f1c71a8a91069p-6, 0x1.6e8be00eed163p-6, 0x1.1c49da6c7ef20p-6, 0x1.ca21abccc6b3fp-7, 0x1.7573b1f5b7dfbp-7, 0x1.61a353c2a8550p-7, 0x1.dfbbc73005b99p-9, 0x1.658d5457137b1p-6, -0x1.5acd881da0c58p-6, 0x1.0c2d1243ba681p-5};
   // atan(x) = x + x u P(u), u = x^2 <= 1

@@ -58,17 +58,19 @@ FW_INLINE ExpReduced<L> exp_reduce(typename L::V x) {
   return {r, L::fma(n.value, -E::kLn2Low, first - r), n};
 }
 
-/// e^(r + low) - 1 - r for |r| <= ln(2)/2 and a low that is nothing beside r.
+/// e^r - 1 - r + more, for |r| <= ln(2)/2.
 template <class L, class V = typename L::V>
-FW_INLINE V exp_tail(V r, V low) {
-  return L::fma(r * r, L::polynomial(r, Coefficients<typename L::T>::kExp), low);
+FW_INLINE V exp_tail(V r, V more) {
+  return L::fma(r * r, L::polynomial(r, Coefficients<typename L::T>::kExp), more);
 }
 
 /// e^x 2^offset for x within the limits; the offset avoids overflow on the way.
 template <class L, class V = typename L::V>
 FW_INLINE V exp_offset(V x, int offset) {
   auto reduced = exp_reduce<L>(x);
-  V small = reduced.r + exp_tail<L>(reduced.r, reduced.low);
+  // In float, the low part is not worth its cost: it would bring the error from 0.98 to 0.84 ulp.
+  constexpr bool kKeepLow = sizeof(typename L::T) == 8;
+  V small = kKeepLow ? reduced.r + exp_tail<L>(reduced.r, reduced.low) : exp_tail<L>(reduced.r, reduced.r);
   return L::scale(V(1) + small, reduced.n.integer + typename L::I(offset));
 }
 

@@ -41,7 +41,8 @@ FW_INLINE V asin(V x) {
   using C = ArcConstants<T>;
   auto arc = arc_reduce<L>(L::abs(x));
   // pi/2 - 2 asin(sqrt((1-|x|)/2))
-  V large = (C::kHalfPiHigh - T(2) * arc.root) - (T(2) * arc.tail - C::kHalfPiLow);
+  auto sum = Double<L>::fast_sum(C::kHalfPiHigh, T(-2) * arc.root);
+  V large = sum.high + (sum.low + L::fma(T(-2), arc.tail, C::kHalfPiLow));
   return L::copysign(L::select(arc.large, large, arc.root + arc.tail), x);
 }
 
@@ -71,13 +72,14 @@ FW_INLINE V atan2(V y, V x) {
   q = L::select(numerator == denominator, 1, q);  // infinity over infinity
   q = L::select(denominator == 0, 0, q);
   V u = q * q;
-  V angle = L::fma(q * u, L::polynomial(u, Coefficients<T>::kAtan), q);
-  // angle, pi/2 - angle, pi/2 + angle or pi - angle
+  V tail = q * u * L::polynomial(u, Coefficients<T>::kAtan);
+  // The angle is q + tail, pi/2 - that, pi/2 + that or pi - that.
   auto left = L::bits(x) < I(0);
   V quarters = L::select(steep, T(1), L::select(left, T(2), T(0)));
-  angle = L::flip_sign(angle, L::sign_of(L::select(steep, -x, x)));
-  V result = L::fma(quarters, C::kHalfPiHigh, L::fma(quarters, C::kHalfPiLow, angle));
-  return L::copysign(result, y);
+  auto sign = L::sign_of(L::select(steep, -x, x));
+  auto sum = Double<L>::fast_sum(quarters * C::kHalfPiHigh, L::flip_sign(q, sign));
+  V low = L::fma(quarters, C::kHalfPiLow, L::flip_sign(tail, sign));
+  return L::copysign(sum.high + (sum.low + low), y);
 }
 
 template <class L, class V = typename L::V>

@@ -116,23 +116,24 @@ struct Lanes {
   /// Flips the sign of `a` where the top bit of `sign` is set.
   FW_INLINE V flip_sign(V a, U sign) { return from_bits(ubits(a) ^ sign); }
 
-  /// 2^n for n within the range of normal numbers.
+  /// 2^n for n within the range of normal numbers; bits of n above those of an exponent do not matter.
   FW_INLINE V power_of_two(I n) { return from_bits((n + I(F::kBias)) << F::kMantissaBits); }
-  /// a * 2^n rounded once, for 0.25 < |a| < 4 and |n| up to about twice the exponent range.
+  /// a * 2^n rounded once, for a not far from 1 and |n| up to about twice the exponent range. Bits of n above those of an exponent
+  /// do not matter.
   FW_INLINE V scale(V a, I n) {
     I half = n >> 1;
-    return a * power_of_two(half) * power_of_two(n - half);
+    V halfway = from_bits(bits(a) + (half << F::kMantissaBits));  // neither overflows nor becomes denormal
+    return halfway * power_of_two(n - half);
   }
 
   struct Rounded {
     V value;    // an integer
-    I integer;  // the same
+    I integer;  // the same in the low bits (as many as an exponent has), other bits above
   };
   /// a * b rounded to an integer, ties to even; |a * b| < 2^(mantissa bits - 1).
   FW_INLINE Rounded round_product(V a, V b) {
     V shifted = fma(a, b, F::kRoundMagic);
-    I integer = bits(shifted) - bits(F::kRoundMagic);
-    return {shifted - F::kRoundMagic, integer};
+    return {shifted - F::kRoundMagic, bits(shifted)};
   }
 
   /// sum of c[k] x^k, Horner.

@@ -154,8 +154,9 @@ namespace {
 /// Writes the chosen nodes behind those of the source graph, whose old entry nodes are then dead.
 class Rebuilder {
  public:
-  Rebuilder(const Graph& source, const Imported& imported, const Selection& selection)
-      : source_(source), imported_(imported), egraph_(imported.egraph), selection_(selection), out_(source),
+  Rebuilder(const Graph& source, const Imported& imported, const Selection& selection,
+            std::map<std::string, ENodeId>* chosen)
+      : chosen_(chosen), source_(source), imported_(imported), egraph_(imported.egraph), selection_(selection), out_(source),
         provenance_(egraph_), made_(egraph_.node_count()), state_(egraph_.node_count(), State::kNew),
         equal_sources_(egraph_.node_count()) {}
 
@@ -251,6 +252,7 @@ class Rebuilder {
     node.sources = provenance_.sources(n);
     if (!is_source(n)) node.sources = graph::merge(node.sources, equal_sources_[c.index]);
     made_[c.index] = {id, 0};
+    if (chosen_ != nullptr) chosen_->emplace(node.name, n);
   }
 
   NodeId append(NodeId original, std::vector<Value> operands) {
@@ -288,6 +290,7 @@ class Rebuilder {
     }
   }
 
+  std::map<std::string, ENodeId>* chosen_;
   const Graph& source_;
   const Imported& imported_;
   const EGraph& egraph_;
@@ -303,8 +306,9 @@ class Rebuilder {
 
 }  // namespace
 
-Result<Graph> to_graph(const Graph& source, const Imported& imported, const Selection& selection) {
-  return Rebuilder(source, imported, selection).run();
+Result<Graph> to_graph(const Graph& source, const Imported& imported, const Selection& selection,
+                       std::map<std::string, ENodeId>* chosen) {
+  return Rebuilder(source, imported, selection, chosen).run();
 }
 
 }  // namespace fusewright::egraph

@@ -65,7 +65,7 @@ struct Matcher::Run {
   void find_active() {
     active.assign(program.trie.size(), 0);
     for (const auto& pattern : program.patterns) {
-      const bool alive = !out.cut[pattern.rule.index] && std::ranges::all_of(pattern.code, [&](std::uint32_t at) {
+      const bool alive = !m.disabled_[pattern.rule.index] && std::ranges::all_of(pattern.code, [&](std::uint32_t at) {
         const Instr& instr = program.trie[at].instr;
         return instr.kind != Instr::Kind::kNode ||
                std::ranges::any_of(program.op_sets[instr.data].ops,
@@ -322,7 +322,7 @@ struct Matcher::Run {
 };
 
 Matcher::Matcher(const EGraph& egraph, const match::Program& program, std::size_t rules)
-    : egraph_(egraph), program_(program), rules_(rules), counts_(program.trie.size()) {
+    : egraph_(egraph), program_(program), rules_(rules), disabled_(rules, false), counts_(program.trie.size()) {
   for (const rule::OpSet& set : program.op_sets) {
     std::vector<std::uint8_t>& in = op_in_set_.emplace_back(egraph.table().size() + 2, 0);
     for (const OpId op : set.ops) in[op.index] = 1;

@@ -18,12 +18,9 @@ struct TensorDomain {
   Result<Tensors> node(const ops::OpInfo& info, std::span<const Tensor> operands, const ops::Attrs& attrs,
                        std::span<const ops::Type> types, std::uint64_t seed, const Nested<Tensor>* nested) {
     const NodeFn function = find_node_fn(info);
-    if (function == nullptr) {
-      const std::string target = attrs.get_or<std::string>("target", "");
-      return fail(ErrorKind::kUnsupported, info.name + (target.empty() ? "" : " of '" + target + "'") + " cannot be evaluated");
-    }
+    if (function == nullptr) return cannot_evaluate(info, attrs);
     ScalarBody body;
-    if (nested != nullptr) body = [&](std::span<const Scalar> args) { return run_nested(*nested, args, operands); };
+    if (nested != nullptr) body = [&](std::span<const Scalar> args) { return run_nested<TensorDomain>(*nested, args, operands); };
     return function({info, operands, attrs, types, seed, nested == nullptr ? nullptr : &body});
   }
 
@@ -32,47 +29,7 @@ struct TensorDomain {
     return ops::get_int(value, 0);
   }
 
-  Result<Tensor> stack(std::span<const Tensor> elements, const ops::Type& element) {
-    Dims dims = {static_cast<std::int64_t>(elements.size())};
-    if (elements.empty()) {
-      for (const Dim& dim : element.shape) dims.push_back(dim.constant().value_or(0));
-      return ops::make_tensor(element.dtype, std::move(dims));
-    }
-    dims.insert(dims.end(), elements[0].dims.begin(), elements[0].dims.end());
-    FW_TRY(Tensor out, ops::make_tensor(elements[0].dtype, std::move(dims)));
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      if (elements[i].dims != elements[0].dims || elements[i].dtype != out.dtype)
-        return fail("a scan gives " + to_string(elements[0].type()) + " and then " + to_string(elements[i].type()));
-      if (out.elements() > 0) std::memcpy(out.mutable_data() + i * elements[i].bytes(), elements[i].data(), elements[i].bytes());
-    }
-    return out;
-  }
-
- private:
-  // Rounds after every operation, as the same nodes would.
-  static Scalar apply(const ScalarProgram::Step& step, const Scalar* x) { return scalar_op(step.op, step.from, step.to, x); }
-
-  // `args` are elements of the operands in turn: of a combiner x0 .. xn and again x0 .. xn, of a comparator x0 twice, x1 twice.
-  static Result<std::vector<Scalar>> run_nested(const Nested<Tensor>& nested, std::span<const Scalar> args,
-                                                std::span<const Tensor> operands) {
-    if (nested.program != nullptr && nested.program->parameters == args.size())
-      return nested.program->run(args, apply, [](Scalar scalar) { return scalar; });
-    // The dtypes of the arguments: those of the inits for a reduce (its operands are x..., init...), else each operand twice.
-    Tensors tensors;
-    const bool pairs = args.size() == 2 * operands.size();
-    for (std::size_t k = 0; k < args.size(); ++k) {
-      Tensor tensor = ops::scalar_tensor(operands[pairs ? k / 2 : k].dtype, 0);
-      set_scalar(tensor, 0, args[k]);
-      tensors.push_back(std::move(tensor));
-    }
-    FW_TRY(const Tensors results, nested.function(std::move(tensors)));
-    std::vector<Scalar> out;
-    for (const Tensor& result : results) {
-      if (result.elements() != 1) return fail("its computation gives " + to_string(result.type()) + " where one element is wanted");
-      out.push_back(get_scalar(result, 0));
-    }
-    return out;
-  }
+  Result<Tensor> stack(std::span<const Tensor> elements, const ops::Type& element) { return stack_tensors(elements, element); }
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "src/interpret/walk.hpp"
 
 #include "fusewright/ops/expr.hpp"
+#include "src/interpret/scalar.hpp"
 
 namespace fusewright::interpret {
 
@@ -56,6 +57,33 @@ Status check_inputs(const graph::Graph& graph, std::span<const Tensor> inputs) {
     if (!fits) return fail(name + " is " + to_string(inputs[i].type()) + " where the graph takes " + to_string(type));
   }
   return {};
+}
+
+std::unexpected<Error> cannot_evaluate(const ops::OpInfo& info, const ops::Attrs& attrs) {
+  const std::string target = attrs.get_or<std::string>("target", "");
+  return fail(ErrorKind::kUnsupported, info.name + (target.empty() ? "" : " of '" + target + "'") + " cannot be evaluated");
+}
+
+Result<Tensor> stack_tensors(std::span<const Tensor> elements, const ops::Type& element) {
+  Dims dims = {static_cast<std::int64_t>(elements.size())};
+  if (elements.empty()) {
+    for (const Dim& dim : element.shape) dims.push_back(dim.constant().value_or(0));
+    return ops::make_tensor(element.dtype, std::move(dims));
+  }
+  dims.insert(dims.end(), elements[0].dims.begin(), elements[0].dims.end());
+  FW_TRY(Tensor out, ops::make_tensor(elements[0].dtype, std::move(dims)));
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (elements[i].dims != elements[0].dims || elements[i].dtype != out.dtype)
+      return fail("a scan gives " + to_string(elements[0].type()) + " and then " + to_string(elements[i].type()));
+    if (out.elements() > 0) std::memcpy(out.mutable_data() + i * elements[i].bytes(), elements[i].data(), elements[i].bytes());
+  }
+  return out;
+}
+
+std::vector<Scalar> run_scalars(const ScalarProgram& program, std::span<const Scalar> args) {
+  return program.run(
+      args, [](const ScalarProgram::Step& step, const Scalar* x) { return scalar_op(step.op, step.from, step.to, x); },
+      [](Scalar scalar) { return scalar; });
 }
 
 }  // namespace fusewright::interpret

@@ -22,6 +22,36 @@ struct Nested {
   std::function<Result<std::vector<T>>(std::vector<T>)> function;
 };
 
+/// The program on elements, each operation rounded as its node would be.
+std::vector<Scalar> run_scalars(const ScalarProgram& program, std::span<const Scalar> args);
+
+/// The nested computation on elements of the operands. The arguments are, of a combiner, one of each init and one of each x
+/// (the operands are x..., init...: the same dtypes twice), of a comparator two of each operand.
+template <class Domain>
+Result<std::vector<Scalar>> run_nested(const Nested<typename Domain::Value>& nested, std::span<const Scalar> args,
+                                       std::span<const Tensor> operands) {
+  if (nested.program != nullptr && nested.program->parameters == args.size()) return run_scalars(*nested.program, args);
+  const bool comparator = args.size() == 2 * operands.size();
+  std::vector<typename Domain::Value> values;
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    Tensor element = ops::scalar_tensor_int(operands[comparator ? k / 2 : k].dtype, 0);
+    set_scalar(element, 0, args[k]);
+    values.push_back(Domain::exact(std::move(element)));
+  }
+  FW_TRY(const auto results, nested.function(std::move(values)));
+  std::vector<Scalar> out;
+  for (const auto& result : results) {
+    const Tensor& tensor = Domain::tensor(result);
+    if (tensor.elements() != 1) return fail("its computation gives " + to_string(tensor.type()) + " where one element is wanted");
+    out.push_back(get_scalar(tensor, 0));
+  }
+  return out;
+}
+
+/// Elements along a new first axis; none: zero of them, of the stated type.
+Result<Tensor> stack_tensors(std::span<const Tensor> elements, const ops::Type& element);
+std::unexpected<Error> cannot_evaluate(const ops::OpInfo& info, const ops::Attrs& attrs);
+
 /// A graph of the node's own body: the composite's operands are parameters in order, those left out have no storage.
 /// The graph refers to `table`, which must outlive it.
 Result<graph::Graph> composite_graph(const ops::OpTable& table, ops::OpId op, std::span<const Tensor> operands,

@@ -11,6 +11,8 @@ std::string print_ops(const ops::OpTable& table, const rule::OpSet& set) {
   return text;
 }
 
+}  // namespace
+
 std::string print_instr(const ops::OpTable& table, const Program& program, const Instr& i) {
   const auto reg = [](std::uint16_t r) { return "r" + std::to_string(r); };
   const auto node = [](std::uint16_t n) { return "n" + std::to_string(n); };
@@ -38,8 +40,6 @@ std::string print_instr(const ops::OpTable& table, const Program& program, const
   }
   return {};
 }
-
-}  // namespace
 
 std::string print_program(const ops::OpTable& table, const Program& program) {
   std::string text;

@@ -35,17 +35,6 @@ ExprPtr equal(ExprPtr a, ExprPtr b, const Span& span) {
   return node(Expr::Kind::kBinary, "==", span, {std::move(a), std::move(b)});
 }
 
-/// ~0.7071 stands for everything that rounds to these digits.
-double digit_tolerance(const std::string& digits) {
-  const std::size_t point = digits.find('.');
-  const std::size_t exponent = digits.find_first_of("eE");
-  if (point == std::string::npos && exponent == std::string::npos) return 0;
-  const std::size_t end = exponent == std::string::npos ? digits.size() : exponent;
-  const int decimals = point == std::string::npos ? 0 : static_cast<int>(end - point - 1);
-  const int power = exponent == std::string::npos ? 0 : std::atoi(digits.c_str() + exponent + 1);
-  return 0.5 * std::pow(10.0, power - decimals);
-}
-
 /// Lowers the patterns of one rule for one combination of choices.
 class Lowering {
  public:
@@ -306,6 +295,16 @@ void check_operator(OpId op, std::size_t operands, const std::vector<ast::AttrPa
 }
 
 }  // namespace
+
+double digit_tolerance(const std::string& digits) {
+  const std::size_t point = digits.find('.');
+  const std::size_t exponent = digits.find_first_of("eE");
+  if (point == std::string::npos && exponent == std::string::npos) return 0;
+  const std::size_t end = exponent == std::string::npos ? digits.size() : exponent;
+  const int decimals = point == std::string::npos ? 0 : static_cast<int>(end - point - 1);
+  const int power = exponent == std::string::npos ? 0 : std::atoi(digits.c_str() + exponent + 1);
+  return 0.5 * std::pow(10.0, power - decimals);
+}
 
 OpSet resolve_application(const ast::Name& name, const Pattern* choice, std::size_t operands,
                           const std::vector<ast::AttrPattern>& attrs, const Span& span, const RuleContext& context) {

@@ -154,6 +154,8 @@ const ops::OperandSpec* operand_at(const ops::OpInfo& op, std::size_t i);
 const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name);
 /// A literal as an attribute value, when the expression is one (numbers, text, lists of them, dtypes), else nothing.
 std::optional<ops::AttrValue> constant_attr(const ops::Expr& expr, ops::AttrKind kind);
+/// ~0.7071 stands for everything that rounds to these digits: half a unit of the last one.
+double digit_tolerance(const std::string& digits);
 /// The number of operands as it can be written: "2 operands", "1 to 3 operands".
 std::string operand_count_text(const ops::OpInfo& op);
 bool operand_count_fits(const ops::OpInfo& op, std::size_t count);

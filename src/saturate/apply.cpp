@@ -1,5 +1,6 @@
 #include "fusewright/saturate/apply.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "fusewright/egraph/egraph.hpp"
@@ -43,7 +45,9 @@ Selection select_smallest(const Imported& imported);
 /// their names; others are named by their operator. Node sources: its own (EGraph::own_sources or, of a rule's node, those
 /// of all that the rule matched) and those of the model's nodes that it was found equal to.
 /// Errors: a class without a choice, or a cycle (kCheckFailed).
-Result<graph::Graph> to_graph(const graph::Graph& source, const Imported& imported, const Selection& selection);
+/// @param chosen  where given, gets the e-node that each node of the new graph is, by name.
+Result<graph::Graph> to_graph(const graph::Graph& source, const Imported& imported, const Selection& selection,
+                              std::map<std::string, ENodeId>* chosen = nullptr);
 
 /// Source nodes by e-node, through all rule applications that made it.
 class Provenance {

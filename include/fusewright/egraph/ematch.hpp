@@ -46,6 +46,8 @@ class Matcher {
 
   /// All matches, in a fixed order. Precondition: the index is a picture of the e-graph as it is now.
   MatchSet run(const Index& index, const MatchOptions& options);
+  /// Leaves the patterns of a rule out of later runs.
+  void disable(match::RuleId rule) { disabled_[rule.index] = true; }
   /// By trie node, over all runs.
   std::span<const InstrCount> counts() const { return counts_; }
 
@@ -55,6 +57,7 @@ class Matcher {
   const EGraph& egraph_;
   const match::Program& program_;
   std::size_t rules_;
+  std::vector<bool> disabled_;  // by rule
   std::vector<InstrCount> counts_;
   std::vector<std::vector<std::uint8_t>> op_in_set_;     // by op set, operator
   std::vector<std::vector<std::uint8_t>> attr_results_;  // by attribute test, AttrsId: 0 unknown, 1 no, 2 yes

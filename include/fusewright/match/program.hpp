@@ -108,6 +108,7 @@ struct Program {
 Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
                                 const std::vector<RuleId>& selected);
 
+std::string print_instr(const ops::OpTable& table, const Program& program, const Instr& instr);
 /// One instruction a line, children indented, for tests and people.
 std::string print_program(const ops::OpTable& table, const Program& program);
 

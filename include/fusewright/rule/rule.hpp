@@ -80,7 +80,7 @@ struct PatternNode {
   OpSet ops;              ///< kApply: one operator, or those of a class or alternation
   std::uint32_t result = 0;              ///< kApply: which result of the operator the value must be
   std::vector<std::uint32_t> operands;   ///< kApply: indices into nodes; trailing optional operands not mentioned must be absent
-  std::vector<AttrPattern> attrs;        ///< attributes not mentioned are free
+  std::vector<AttrPattern> attrs;        ///< attributes not mentioned are free; one that the node lacks binds nothing
 };
 
 /// A condition of `where`, one for each top-level conjunct, so that why-not can count them apart.
@@ -88,7 +88,6 @@ struct Guard {
   ExprPtr expr;
   std::string text;  ///< as written
   Span span;
-  /// Functions that only the e-graph can answer, each over names of Env: constant(x, ...), value(x) ...: see check.hpp.
 };
 
 /// `where` and `let` in the order in which they hold; lets that only compute attributes come before the guards that need them.
@@ -118,6 +117,7 @@ struct RewriteVariant {
 /// elaborated and united with the root.
 struct RewriteRule {
   std::string name;
+  std::string ruleset;  ///< that it was declared in, or empty
   std::string doc;
   Span span;
   Exactness exactness;
@@ -125,6 +125,7 @@ struct RewriteRule {
   std::vector<Guard> guards;
   std::vector<RewriteVariant> variants;
   OpId op;                           ///< of the generated ones: the composite operator that is recognised or expanded
+  /// kExpand: `op` to its body (elaborate_body gives the same terms as steps and `to`); kRecognise: its body to `op`.
   enum class Origin : std::uint8_t { kWritten, kRecognise, kExpand } origin = Origin::kWritten;
 };
 
@@ -171,6 +172,7 @@ struct FuseRoot {
 /// decided by cost.
 struct FuseRule {
   std::string name;
+  std::string ruleset;
   std::string doc;
   Span span;
   std::optional<Template> kernel;  ///< none: every template that fits competes

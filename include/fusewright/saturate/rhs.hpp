@@ -19,8 +19,8 @@ struct Rhs {
     enum class Kind : std::uint8_t { kRegister, kNumber, kApply };
     Kind kind = Kind::kRegister;
     std::uint16_t index = 0;   ///< kRegister: which; kApply: number of operands
-    ops::OpId op;
-    egraph::AttrsId attrs;
+    ops::OpId op = {};
+    egraph::AttrsId attrs = {};
     std::uint32_t number = 0;  ///< index into numbers
   };
   std::vector<Code> code;

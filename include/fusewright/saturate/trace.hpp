@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fusewright/egraph/ematch.hpp"
+#include "fusewright/match/program.hpp"
+#include "fusewright/rule/rule.hpp"
+#include "fusewright/support/diagnostic.hpp"
+
+namespace fusewright::saturate {
+
+struct StopReason {
+  enum class Kind : std::uint8_t { kSaturated, kNodes, kIterations, kMatches, kSeconds, kBytes, kCancelled };
+  Kind kind = Kind::kSaturated;
+  double limit = 0;    ///< as it was set: a count, seconds or bytes
+  double reached = 0;
+  std::string rule;    ///< kMatches: the rule that found too many
+};
+std::string to_string(const StopReason& reason);  ///< "node limit: 2000123 of 2000000"
+
+/// What one rule did in all iterations.
+struct RuleTrace {
+  match::RuleId rule;
+  std::string name;
+  std::uint64_t matches = 0;    ///< found and tried
+  std::uint64_t applied = 0;    ///< that changed the e-graph
+  std::uint64_t unchanged = 0;  ///< whose outcome was known
+  std::uint64_t errors = 0;     ///< that could not be evaluated; the first is in Trace::diagnostics
+  std::vector<std::uint64_t> refused;  ///< by guard
+  double seconds = 0;           ///< applying, guards included
+};
+
+struct IterationTrace {
+  std::uint64_t nodes = 0, classes = 0;  ///< live, at the end
+  std::uint64_t matches = 0, applied = 0;
+  double index_seconds = 0, match_seconds = 0, apply_seconds = 0, rebuild_seconds = 0;
+};
+
+/// A record of one saturation, complete in itself.
+struct Trace {
+  std::vector<RuleTrace> rules;            ///< those selected, in the order of the rule set
+  std::vector<IterationTrace> iterations;
+  std::vector<StopReason> stop_reasons;    ///< kSaturated alone, or the limits that were reached
+  std::vector<Diagnostic> diagnostics;     ///< rules that went wrong: of each the first time
+  std::vector<egraph::InstrCount> instructions;  ///< by trie node of the matcher program: what was tried, what passed
+  std::uint64_t applications = 0;
+  std::size_t bytes = 0;                   ///< of the e-graph, at the end
+  double seconds = 0;
+
+  bool saturated() const {
+    return stop_reasons.size() == 1 && stop_reasons[0].kind == StopReason::Kind::kSaturated;
+  }
+};
+
+/// How far the patterns of a rule got: for each instruction on the way of its variants, what it looked at and what it let through.
+/// For a rule that never matched, the instruction after which nothing passed.
+struct WhyNot {
+  std::uint32_t variant = 0;
+  std::string instruction;     ///< as in match::print_program
+  std::uint64_t tried = 0, passed = 0;
+};
+std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& program, const Trace& trace,
+                            match::RuleId rule);
+
+}  // namespace fusewright::saturate

@@ -1,0 +1,110 @@
+#include "fusewright/extract/extract.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "fusewright/egraph/explain.hpp"
+
+namespace fusewright::extract {
+
+namespace {
+
+using egraph::ApplicationId;
+using egraph::ENodeId;
+
+/// For each node of the planned graph the rewrites that it owes its form to.
+class RewriteUses {
+ public:
+  RewriteUses(const ExtractInput& input, const std::map<std::string, ENodeId>& chosen) : in_(input), chosen_(chosen) {
+    const egraph::EGraph& egraph = in_.imported.egraph;
+    for (std::uint32_t i = 0; i < in_.imported.origins.size(); ++i) {
+      const ENodeId n(i);
+      if (in_.imported.origin(n).valid()) originals_[egraph.find(egraph::term(n))].push_back(n);
+    }
+  }
+
+  std::vector<plan::RewriteUse> of(const plan::Plan& plan, const plan::Group& group) {
+    std::set<ApplicationId> applications;
+    for (const graph::NodeId id : group.nodes) collect(plan.graph[id].name, applications);
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> uses;
+    egraph::Provenance provenance(in_.imported.egraph);
+    for (const ApplicationId id : applications) {
+      const auto pattern = in_.imported.egraph[id].pattern;
+      const rule::RewriteRule& rule = in_.rewrites[in_.program.patterns[pattern.index].rule.index];
+      auto& sources = uses[{rule.name, rule::to_string(rule.exactness)}];
+      egraph::Decoded match;
+      egraph::decode(in_.imported.egraph, in_.program, pattern, in_.imported.egraph.matched(id), false, match);
+      for (const ENodeId n : match.nodes)
+        if (n.valid())
+          for (const graph::SourceId s : provenance.sources(n)) sources.insert(in_.source.sources[s.index].name);
+    }
+    std::vector<plan::RewriteUse> out;
+    for (const auto& [key, sources] : uses) out.push_back({key.first, key.second, {sources.begin(), sources.end()}});
+    return out;
+  }
+
+ private:
+  void collect(const std::string& name, std::set<ApplicationId>& applications) {
+    const auto at = chosen_.find(name);
+    if (at == chosen_.end()) return;
+    const auto [known, fresh] = applications_.try_emplace(at->second);
+    if (fresh) {
+      const egraph::EGraph& egraph = in_.imported.egraph;
+      const ENodeId n = at->second;
+      std::set<ApplicationId> all;
+      const auto add = [&](const egraph::Explanation& e) { all.insert(e.applications.begin(), e.applications.end()); };
+      if (egraph.made_by(n).valid()) add(egraph::explain_node(egraph, in_.program, n));
+      const auto originals = originals_.find(egraph.find(egraph::term(n)));
+      if (originals != originals_.end())
+        for (const ENodeId original : originals->second)
+          if (original != n) add(egraph::explain(egraph, in_.program, egraph::term(original), egraph::term(n)));
+      known->second.assign(all.begin(), all.end());
+    }
+    applications.insert(known->second.begin(), known->second.end());
+  }
+
+  const ExtractInput& in_;
+  const std::map<std::string, ENodeId>& chosen_;
+  std::map<egraph::EClassId, std::vector<ENodeId>> originals_;
+  std::map<ENodeId, std::vector<ApplicationId>> applications_;
+};
+
+void set_unfused(plan::Plan& plan, const plan::Plan& unfused) {
+  plan.unfused_kernels = static_cast<std::int64_t>(unfused.groups.size());
+  plan.unfused_bytes = 0;
+  plan.unfused_seconds_estimated = 0;
+  for (const plan::Group& group : unfused.groups) {
+    plan.unfused_bytes += group.bytes;
+    plan.unfused_seconds_estimated += group.seconds_estimated;
+  }
+}
+
+}  // namespace
+
+Result<plan::Plan> plan_unfused(const graph::Graph& source, const cost::Device& device) {
+  FW_TRY(const graph::Graph primitive, graph::expand_composites(source, [](const ops::OpInfo& info) { return info.body != nullptr; }));
+  FusionOptions options;
+  options.fuse = false;
+  FW_TRY(plan::Plan plan, plan_fusion(primitive, {}, device, options));
+  const plan::Plan& own = plan;
+  set_unfused(plan, own);
+  return plan;
+}
+
+Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& options) {
+  const egraph::Selection selection = select_nodes(input.imported, input.device);
+  std::map<std::string, ENodeId> chosen;
+  FW_TRY(const graph::Graph selected, egraph::to_graph(input.source, input.imported, selection, &chosen));
+  FW_TRY(const graph::Graph primitive, graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
+  FW_TRY(plan::Plan plan, plan_fusion(primitive, input.rules, input.device, options));
+  if (input.imported.egraph.records()) {
+    RewriteUses uses(input, chosen);
+    for (plan::Group& group : plan.groups) group.rewrites = uses.of(plan, group);
+  }
+  FW_TRY(const plan::Plan unfused, plan_unfused(input.source, input.device));
+  set_unfused(plan, unfused);
+  return plan;
+}
+
+}  // namespace fusewright::extract

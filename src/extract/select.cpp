@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <limits>
+
+#include "fusewright/egraph/index.hpp"
+#include "fusewright/extract/extract.hpp"
+
+namespace fusewright::extract {
+
+namespace {
+
+using egraph::EClassId;
+using egraph::EGraph;
+using egraph::ENodeId;
+
+using Cost = long double;  // a value shared along a deep graph counts often below; the range must bear it
+constexpr Cost kInfinite = std::numeric_limits<Cost>::infinity();
+constexpr Cost kNoKernel = 1e3;  // seconds: dearer than any kernel, but a choice where there is no other
+
+std::int64_t bytes_of(const ops::Type& type) {
+  if (type.kind == ops::Type::Kind::kTuple) {
+    std::int64_t sum = 0;
+    for (const ops::Type& element : type.elements) sum += bytes_of(element);
+    return sum;
+  }
+  return type.is_tensor() && ops::is_static(type.shape) ? ops::byte_size(type) : 0;
+}
+
+/// Price of one e-node next to fused neighbours.
+class Pricing {
+ public:
+  Pricing(const EGraph& egraph, const cost::Device& device) : egraph_(egraph), device_(device) {}
+
+  Cost own(ENodeId n) const {
+    constexpr Cost kEpsilon = 1e-12;  // fewer nodes win between equals
+    const ops::OpId op = egraph_[n].op;
+    if (op == egraph_.result_op()) return kEpsilon;
+    const ops::OpInfo& info = egraph_.table()[op];
+    const EClassId c = egraph::term(n);
+    // Weights folded at load cost what reading them costs, and that is paid by what reads them.
+    if (egraph_.fact(c).constant()) return kEpsilon + 1e-18L * static_cast<Cost>(bytes_of(egraph_.type(c)));
+    const auto bytes = static_cast<Cost>(bytes_of(egraph_.type(c)));
+    const Cost bandwidth = device_.memory.back().bytes_per_second;
+    switch (info.op_class) {
+      case ops::OpClass::kComposite:
+      case ops::OpClass::kUninterpreted: return kNoKernel;
+      case ops::OpClass::kElementwise:
+        return kEpsilon + static_cast<Cost>(elements(c)) * work(info, egraph_.type(c)) / device_.unit_rate;
+      case ops::OpClass::kMovement:
+        // A transpose that no reader absorbs is a pass over memory; the others vanish into index arithmetic.
+        return kEpsilon + (info.name == "transpose" || info.name == "concat" ? 0.5L : 0.01L) * bytes / bandwidth;
+      case ops::OpClass::kContraction:
+      case ops::OpClass::kConvolution: return kEpsilon + contraction(n, info) / device_.contraction_flops;
+      case ops::OpClass::kSource: return kEpsilon;
+      default: return kEpsilon + (bytes + operand_bytes(n)) / bandwidth;
+    }
+  }
+
+ private:
+  std::int64_t elements(EClassId c) const {
+    const ops::Type& type = egraph_.type(c);
+    return type.is_tensor() ? bytes_of(type) / std::max<std::int64_t>(1, ops::byte_width(type.dtype)) : 0;
+  }
+  static Cost work(const ops::OpInfo& info, const ops::Type& type) {
+    return info.scalar ? static_cast<Cost>(ops::work(*info.scalar, type.dtype)) : 1;
+  }
+  Cost operand_bytes(ENodeId n) const {
+    Cost sum = 0;
+    for (const EClassId operand : egraph_.operands(n))
+      if (operand != egraph_.none()) sum += static_cast<Cost>(bytes_of(egraph_.type(operand)));
+    return sum;
+  }
+  // Multiply-adds, twice: elements of the result by what is summed for each.
+  Cost contraction(ENodeId n, const ops::OpInfo& info) const {
+    const auto operands = egraph_.operands(n);
+    const Cost result = static_cast<Cost>(elements(egraph::term(n)));
+    const ops::Type& a = egraph_.type(operands[0]);
+    const ops::Type& b = egraph_.type(operands[1]);
+    if (info.op_class == ops::OpClass::kContraction) {
+      Cost terms = 1;
+      for (const std::int64_t axis : egraph_.attrs(n).get<std::vector<std::int64_t>>("lhs_contract"))
+        terms *= static_cast<Cost>(a.shape[static_cast<std::size_t>(axis)].constant().value_or(1));
+      return 2 * result * terms;
+    }
+    const std::int64_t out_axis = egraph_.attrs(n).get<std::vector<std::int64_t>>("rhs_spec")[0];
+    const auto out = static_cast<Cost>(b.shape[static_cast<std::size_t>(out_axis)].constant().value_or(1));
+    return 2 * result * static_cast<Cost>(elements(operands[1])) / std::max<Cost>(1, out);
+  }
+
+  const EGraph& egraph_;
+  const cost::Device& device_;
+};
+
+/// The selection as a set of needed classes with the number of chosen readers of each; lets single choices be exchanged.
+class Refiner {
+ public:
+  Refiner(const EGraph& egraph, const egraph::Index& index, const Pricing& pricing, egraph::Selection& selection)
+      : egraph_(egraph), index_(index), pricing_(pricing), selection_(selection), readers_(selection.choice.size(), 0) {}
+
+  void run(const std::vector<EClassId>& results) {
+    for (const EClassId c : results) gain(egraph_.find(c));
+    constexpr int kRounds = 4;
+    for (int round = 0; round < kRounds; ++round) {
+      bool changed = false;
+      for (const EClassId c : index_.classes())
+        if (readers_[c.index] > 0) changed |= improve(c);
+      if (!changed) break;
+    }
+  }
+
+ private:
+  // Cost that becomes needed / is no longer needed when one more / one fewer chosen node reads the class.
+  Cost gain(EClassId c) {
+    Cost sum = 0;
+    std::vector<EClassId> stack{c};
+    while (!stack.empty()) {
+      const EClassId at = stack.back();
+      stack.pop_back();
+      if (at == egraph_.none() || readers_[at.index]++ > 0) continue;
+      const ENodeId n = selection_[at];
+      if (!n.valid()) continue;
+      sum += pricing_.own(n);
+      for (const EClassId operand : egraph_.operands(n)) stack.push_back(egraph_.find(operand));
+    }
+    return sum;
+  }
+  Cost lose(EClassId c) {
+    Cost sum = 0;
+    std::vector<EClassId> stack{c};
+    while (!stack.empty()) {
+      const EClassId at = stack.back();
+      stack.pop_back();
+      if (at == egraph_.none() || --readers_[at.index] > 0) continue;
+      const ENodeId n = selection_[at];
+      if (!n.valid()) continue;
+      sum += pricing_.own(n);
+      for (const EClassId operand : egraph_.operands(n)) stack.push_back(egraph_.find(operand));
+    }
+    return sum;
+  }
+
+  // A node that depends on the class through chosen nodes cannot be its choice.
+  bool reaches(ENodeId from, EClassId target) const {
+    std::vector<EClassId> stack;
+    std::vector<bool> seen(selection_.choice.size(), false);
+    const auto push = [&](ENodeId n) {
+      for (const EClassId operand : egraph_.operands(n)) {
+        const EClassId c = egraph_.find(operand);
+        if (c == egraph_.none() || seen[c.index]) continue;
+        seen[c.index] = true;
+        stack.push_back(c);
+      }
+    };
+    push(from);
+    while (!stack.empty()) {
+      const EClassId c = stack.back();
+      stack.pop_back();
+      if (c == target) return true;
+      if (selection_[c].valid()) push(selection_[c]);
+    }
+    return false;
+  }
+
+  void exchange(EClassId c, ENodeId to, Cost& saved, Cost& added) {
+    const ENodeId old = selection_[c];
+    selection_.choice[c.index] = to;
+    added = pricing_.own(to);
+    for (const EClassId operand : egraph_.operands(to)) added += gain(egraph_.find(operand));
+    saved = pricing_.own(old);
+    for (const EClassId operand : egraph_.operands(old)) saved += lose(egraph_.find(operand));
+  }
+
+  bool improve(EClassId c) {
+    const auto nodes = index_.nodes(c);
+    if (nodes.size() < 2) return false;
+    bool changed = false;
+    for (const auto& [op, candidate] : nodes) {
+      const ENodeId current = selection_[c];
+      if (candidate == current || pricing_.own(candidate) >= kNoKernel) continue;
+      bool complete = true;
+      for (const EClassId operand : egraph_.operands(candidate)) {
+        const EClassId below = egraph_.find(operand);
+        complete = complete && (below == egraph_.none() || selection_[below].valid());
+      }
+      if (!complete || reaches(candidate, c)) continue;
+      Cost saved = 0, added = 0;
+      exchange(c, candidate, saved, added);
+      if (added < saved * (1 - 1e-9L)) {
+        changed = true;
+      } else {
+        exchange(c, current, saved, added);
+      }
+    }
+    return changed;
+  }
+
+  const EGraph& egraph_;
+  const egraph::Index& index_;
+  const Pricing& pricing_;
+  egraph::Selection& selection_;
+  std::vector<std::uint32_t> readers_;
+};
+
+}  // namespace
+
+egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Device& device) {
+  const EGraph& egraph = imported.egraph;
+  egraph::Index index;
+  index.refresh(egraph);
+  const Pricing pricing(egraph, device);
+
+  // Bottom-up: the least cost of a class as a tree, spread until nothing falls any more. Own costs are positive, so the choices
+  // at the fixed point form no cycle.
+  egraph::Selection selection;
+  selection.choice.resize(egraph.node_count());
+  std::vector<Cost> cost(egraph.node_count(), kInfinite);
+  cost[egraph.none().index] = 0;
+  std::vector<Cost> own(egraph.node_count(), kInfinite);
+  std::vector<EClassId> work = index.classes();
+  std::vector<bool> queued(egraph.node_count(), false);
+  for (const EClassId c : work) {
+    queued[c.index] = true;
+    for (const auto& [op, n] : index.nodes(c)) own[n.index] = pricing.own(n);
+  }
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const EClassId c = work[i];
+    queued[c.index] = false;
+    bool improved = false;
+    for (const auto& [op, n] : index.nodes(c)) {
+      Cost sum = own[n.index];
+      for (const EClassId operand : egraph.operands(n)) sum += cost[egraph.find(operand).index];
+      if (!(sum < cost[c.index])) continue;
+      cost[c.index] = sum;
+      selection.choice[c.index] = n;
+      improved = true;
+    }
+    if (!improved) continue;
+    egraph.for_each_use(c, [&](ENodeId user, std::uint32_t) {
+      const EClassId above = index.class_of(user);
+      if (queued[above.index]) return;
+      queued[above.index] = true;
+      work.push_back(above);
+    });
+  }
+  Refiner(egraph, index, pricing, selection).run(imported.results);
+  return selection;
+}
+
+}  // namespace fusewright::extract

@@ -1,0 +1,124 @@
+#include "fusewright/rule/check.hpp"
+
+#include <algorithm>
+
+#include "src/rule/checker.hpp"
+
+namespace fusewright::rule {
+
+namespace {
+
+/// All declarations of all files, by kind.
+struct Declarations {
+  std::vector<const ast::OpDecl*> ops;
+  std::vector<std::string> op_docs;
+  std::vector<const ast::ClassDecl*> classes;
+  struct Rule {
+    const ast::RuleDecl* decl;
+    std::string doc;
+    std::string ruleset;
+  };
+  std::vector<Rule> rules;
+};
+
+Declarations collect(const std::vector<ast::File>& files) {
+  Declarations all;
+  for (const auto& file : files) {
+    std::string rest_of_file;
+    std::vector<std::pair<std::string, std::uint32_t>> blocks;  // name, items left
+    for (const auto& item : file.items) {
+      while (!blocks.empty() && blocks.back().second == 0) blocks.pop_back();
+      for (auto& [name, left] : blocks) --left;
+      const std::string& ruleset = blocks.empty() ? rest_of_file : blocks.back().first;
+      if (const auto* op = std::get_if<ast::OpDecl>(&item.what)) {
+        all.ops.push_back(op);
+        all.op_docs.push_back(item.doc);
+      } else if (const auto* opclass = std::get_if<ast::ClassDecl>(&item.what)) {
+        all.classes.push_back(opclass);
+      } else if (const auto* rule = std::get_if<ast::RuleDecl>(&item.what)) {
+        all.rules.push_back({rule, item.doc, ruleset});
+      } else if (const auto* set = std::get_if<ast::Ruleset>(&item.what)) {
+        if (set->block) blocks.emplace_back(set->name.text, set->items);
+        else rest_of_file = set->name.text;
+      }
+    }
+  }
+  std::stable_sort(all.rules.begin(), all.rules.end(),
+                   [](const auto& a, const auto& b) { return a.decl->name.text < b.decl->name.text; });
+  return all;
+}
+
+/// Rules of both kinds, the generated ones too, share one space of names: it is what audits refer to.
+class RuleNames {
+ public:
+  explicit RuleNames(Reports& reports) : reports_(reports) {}
+
+  bool add(const std::string& name, const Span& span) {
+    const auto [at, fresh] = places_.emplace(name, span);
+    if (!fresh) {
+      reports_.error(span, "there are two rules called '" + name + "'", {}, {{at->second, "the other one is here"}});
+    }
+    return fresh;
+  }
+
+ private:
+  Reports& reports_;
+  std::map<std::string, Span> places_;
+};
+
+void check_kebab(const ast::Name& name, Reports& reports) {
+  const bool fits = std::all_of(name.text.begin(), name.text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!fits) reports.warning(name.span, "names of rules are written in kebab-case: conv-bn-fold");
+}
+
+}  // namespace
+
+Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base) {
+  Reports reports;
+  const Declarations all = collect(files);
+  auto table = std::make_shared<const ops::OpTable>(declare_ops(all.ops, all.op_docs, base, reports));
+  Classes classes = builtin_classes(*table);
+  declare_classes(all.classes, *table, reports, classes);
+
+  const RuleContext context{*table, classes, reports};
+  RuleSet set;
+  RuleNames names(reports);
+  for (const auto& [decl, doc, ruleset] : all.rules) {
+    if (!names.add(decl->name.text, decl->name.span)) continue;
+    check_kebab(decl->name, reports);
+    std::vector<TestCase> tests;
+    if (decl->fuse) {
+      FuseRule rule = check_fuse(*decl, context);
+      rule.doc = doc;
+      rule.ruleset = ruleset;
+      tests = check_tests(*decl, rule.guards, context);
+      set.fuses.push_back(std::move(rule));
+    } else {
+      RewriteRule rule = check_rewrite(*decl, context);
+      rule.doc = doc;
+      rule.ruleset = ruleset;
+      tests = check_tests(*decl, rule.guards, context);
+      set.rewrites.push_back(std::move(rule));
+    }
+    for (auto& test : tests) set.tests.push_back(std::move(test));
+  }
+  for (std::size_t i = base.size(); i < table->size(); ++i) {
+    if ((*table)[OpId(i)].body == nullptr || reports.error_count() > 0) continue;
+    for (auto& rule : generate_rewrites(OpId(i), context)) {
+      if (names.add(rule.name, rule.span)) set.rewrites.push_back(std::move(rule));
+    }
+  }
+  if (reports.error_count() > 0) return std::unexpected(Error{ErrorKind::kInput, reports.take_errors()});
+
+  std::sort(set.rewrites.begin(), set.rewrites.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  set.table = std::move(table);
+  set.classes = std::move(classes.sets);
+  set.warnings = reports.take_warnings();
+  for (const auto& file : files) set.sources.push_back(file.source);
+  std::sort(set.sources.begin(), set.sources.end(), [](const auto& a, const auto& b) { return a->name < b->name; });
+  return set;
+}
+
+}  // namespace fusewright::rule

@@ -1,0 +1,162 @@
+#include <deque>
+
+#include "fusewright/rule/check.hpp"
+#include "src/rule/checker.hpp"
+
+namespace fusewright::rule {
+
+namespace {
+
+/// Builds nothing but types, to see that the expressions of an example make sense.
+class TypeBuilder final : public ops::TermBuilder {
+ public:
+  explicit TypeBuilder(const ops::OpTable& table) : table_(table) {}
+
+  ops::TermValue add(ops::Type type) {
+    types_.push_back(std::move(type));
+    return {types_.size() - 1};
+  }
+
+  Result<std::vector<ops::TermValue>> apply(OpId op, const std::vector<std::optional<ops::TermValue>>& operands,
+                                            const ops::Attrs& attrs, const Span&) override {
+    std::vector<ops::Type> types;
+    for (const auto& operand : operands) types.push_back(operand ? types_[operand->id] : ops::Type());
+    FW_TRY(const ops::Attrs complete, table_.complete_attrs(op, attrs, types));
+    FW_TRY(std::vector<ops::Type> results, table_.infer(op, types, complete));
+    std::vector<ops::TermValue> values;
+    for (auto& type : results) values.push_back(add(std::move(type)));
+    return values;
+  }
+
+  const ops::Type& type(ops::TermValue value) override { return types_[value.id]; }
+
+ private:
+  const ops::OpTable& table_;
+  std::deque<ops::Type> types_;  // references to elements stay valid
+};
+
+std::string without_blanks(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') out += c;
+  }
+  return out;
+}
+
+class TestChecker {
+ public:
+  TestChecker(const ast::TestDecl& decl, const RuleContext& context, TestCase& test)
+      : decl_(decl), c_(context), test_(test) {}
+
+  void run() {
+    for (const auto& input : decl_.inputs) {
+      bind(input.name, "an input");
+      test_.inputs.push_back({input.name.text, input.type, input.constant, input.name.span});
+    }
+    const std::size_t errors = c_.reports.error_count();
+    ExprContext context{c_.table, c_.reports, ExprPlace::kTest, scope_, {}, {}, false, {}};
+    for (const auto& let : decl_.lets) {
+      test_.lets.emplace_back(let.name.text, lower_expr(let.value, context));
+      bind(let.name, "a value");
+    }
+    for (const auto& expr : decl_.outputs) test_.outputs.push_back(lower_expr(expr, context));
+    for (const auto& expr : decl_.expected) test_.expected.push_back(lower_expr(expr, context));
+    if (test_.outputs.empty()) c_.reports.error(decl_.span, "the example has no 'match' with the term to try");
+    if (!test_.expected.empty() && test_.expected.size() != test_.outputs.size()) {
+      c_.reports.error(decl_.span, "'match' and 'to' of an example must be equally many");
+    }
+    for (const auto& input : decl_.inputs) {
+      if (!context.used.contains(input.name.text)) {
+        c_.reports.warning(input.name.span, "the input '" + input.name.text + "' is never used");
+      }
+    }
+    if (c_.reports.error_count() == errors) check_types();
+  }
+
+ private:
+  void bind(const ast::Name& name, const std::string& what) {
+    const auto [at, fresh] = scope_.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false});
+    if (!fresh) {
+      c_.reports.error(name.span, what + " '" + name.text + "' has a name that is taken", {}, {{at->second.span, "it is taken here"}});
+    }
+  }
+
+  void check_types() {
+    TypeBuilder builder(c_.table);
+    ops::Env env;
+    for (const auto& input : test_.inputs) env[input.name] = builder.add(input.type);
+    auto values = elaborate_test(c_.table, test_, env, builder);
+    if (!values) {
+      for (const auto& d : values.error().diagnostics) {
+        c_.reports.error(d.span.valid() ? d.span : decl_.span, d.message, d.suggestion, d.notes);
+      }
+      return;
+    }
+    const std::size_t count = test_.outputs.size();
+    for (std::size_t i = 0; i < test_.expected.size(); ++i) {
+      const ops::Type& is = builder.type((*values)[i]);
+      const ops::Type& expected = builder.type((*values)[count + i]);
+      if (is == expected) continue;
+      c_.reports.error(test_.expected[i]->span, "the example's term is " + ops::to_string(is) + ", this is " + ops::to_string(expected));
+    }
+  }
+
+  const ast::TestDecl& decl_;
+  const RuleContext& c_;
+  TestCase& test_;
+  Scope scope_;
+};
+
+}  // namespace
+
+Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, const TestCase& test,
+                                                   const ops::Env& inputs, ops::TermBuilder& builder) {
+  ops::Env env = inputs;
+  for (const auto& [name, value] : test.lets) {
+    FW_TRY(env[name], ops::elaborate(table, *value, env, builder));
+  }
+  std::vector<ops::TermValue> out;
+  for (const auto* exprs : {&test.outputs, &test.expected}) {
+    for (const auto& expr : *exprs) {
+      FW_TRY(const ops::EnvValue value, ops::elaborate(table, *expr, env, builder));
+      if (!std::holds_alternative<ops::TermValue>(value)) return fail("this is no tensor", expr->span);
+      out.push_back(std::get<ops::TermValue>(value));
+    }
+  }
+  return out;
+}
+
+std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards, const RuleContext& context) {
+  std::vector<TestCase> out;
+  std::set<std::string> names;
+  for (const auto& test : decl.tests) {
+    TestCase result;
+    result.rule = decl.name.text;
+    result.name = test.name.text.empty() ? decl.name.text + "/" + std::to_string(out.size() + 1) : test.name.text;
+    result.span = test.span;
+    result.reject = test.reject;
+    result.kernels = test.kernels;
+    if (!names.insert(result.name).second) {
+      context.reports.error(test.name.span, "two examples of this rule are called '" + result.name + "'");
+    }
+    TestChecker(test, context, result).run();
+    if (test.because != nullptr) {
+      const std::string wanted = without_blanks(make_guard(test.because, test.because->span).text);
+      for (std::uint32_t i = 0; i < guards.size() && !result.because; ++i) {
+        if (without_blanks(guards[i].text) == wanted) result.because = i;
+      }
+      std::string known;
+      for (const auto& guard : guards) known += (known.empty() ? "" : "; ") + guard.text;
+      if (!test.reject) {
+        context.reports.error(test.because->span, "only a reject has a reason");
+      } else if (!result.because) {
+        context.reports.error(test.because->span, "the rule has no such guard",
+                              known.empty() ? "it has none at all" : "its guards are: " + known);
+      }
+    }
+    out.push_back(std::move(result));
+  }
+  return out;
+}
+
+}  // namespace fusewright::rule

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "fusewright/rule/check.hpp"
+#include "fusewright/rule/parse.hpp"
+#include "src/rule/checker.hpp"
+
+namespace fusewright::rule {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Reads files and what they include, each once.
+class Loader {
+ public:
+  void add_path(const std::string& path) {
+    std::error_code ec;
+    if (!fs::is_directory(path, ec)) {
+      add_file(path, {});
+      return;
+    }
+    std::vector<std::string> found;
+    for (fs::recursive_directory_iterator it(path, ec), end; !ec && it != end; it.increment(ec)) {
+      if (it->path().extension() == ".fuse" && it->is_regular_file(ec)) found.push_back(it->path().generic_string());
+    }
+    if (ec) reports_.error({}, "cannot read the folder " + path + ": " + ec.message());
+    std::sort(found.begin(), found.end());
+    for (const auto& file : found) add_file(file, {});
+  }
+
+  /// @param from  the include that asked for it, or nothing.
+  void add_file(const std::string& path, const Span& from) {
+    std::error_code ec;
+    const std::string id = fs::weakly_canonical(path, ec).generic_string();
+    if (std::find(open_.begin(), open_.end(), id) != open_.end()) {
+      std::string chain;
+      for (auto it = std::find(open_.begin(), open_.end(), id); it != open_.end(); ++it) chain += fs::path(*it).filename().string() + " -> ";
+      reports_.error(from, "files include each other in a circle: " + chain + fs::path(id).filename().string());
+      return;
+    }
+    if (!seen_.insert(id).second) return;
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    if (!in || fs::is_directory(path, ec) || !(text << in.rdbuf())) {
+      // An empty file sets the fail bit too.
+      if (!in || fs::is_directory(path, ec) || fs::file_size(path, ec) != 0) {
+        reports_.error(from, "cannot read the rule file " + path);
+        return;
+      }
+    }
+    auto file = parse_rules(std::make_shared<const SourceText>(SourceText{path, text.str()}));
+    if (!file) {
+      for (const auto& d : file.error().diagnostics) reports_.error(d.span, d.message, d.suggestion, d.notes);
+      return;
+    }
+    open_.push_back(id);
+    for (const auto& item : file->items) {
+      const auto* include = std::get_if<ast::Include>(&item.what);
+      if (include != nullptr) add_file((fs::path(path).parent_path() / include->path).generic_string(), item.span);
+    }
+    open_.pop_back();
+    files_.push_back(std::move(*file));
+  }
+
+  Result<std::vector<ast::File>> finish() {
+    if (reports_.error_count() > 0) return std::unexpected(Error{ErrorKind::kInput, reports_.take_errors()});
+    std::sort(files_.begin(), files_.end(), [](const auto& a, const auto& b) { return a.source->name < b.source->name; });
+    return std::move(files_);
+  }
+
+ private:
+  Reports reports_;
+  std::set<std::string> seen_;
+  std::vector<std::string> open_;
+  std::vector<ast::File> files_;
+};
+
+}  // namespace
+
+Result<RuleSet> load_rules(const std::vector<std::string>& paths, const ops::OpTable& base) {
+  Loader loader;
+  for (const auto& path : paths) loader.add_path(path);
+  FW_TRY(const auto files, loader.finish());
+  return check_rules(files, base);
+}
+
+}  // namespace fusewright::rule

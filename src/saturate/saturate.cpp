@@ -1,0 +1,234 @@
+#include "fusewright/saturate/saturate.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "fusewright/saturate/apply.hpp"
+
+namespace fusewright::saturate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using egraph::EGraph;
+
+// How many applications pass between two looks at the clock.
+constexpr std::uint64_t kApplicationsPerPoll = 64;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Runner {
+ public:
+  Runner(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program,
+         const Options& options)
+      : egraph_(egraph), rewrites_(rewrites), program_(program), options_(options),
+        matcher_(egraph, program, rewrites.size()), applier_(egraph, rewrites, program),
+        trace_of_(rewrites.size(), kUnused), exhausted_(rewrites.size(), false) {
+    for (const match::PatternInfo& pattern : program.patterns) {
+      std::uint32_t& at = trace_of_[pattern.rule.index];
+      if (at != kUnused) continue;
+      at = static_cast<std::uint32_t>(trace_.rules.size());
+      const rule::RewriteRule& rule = rewrites[pattern.rule.index];
+      RuleTrace& entry = trace_.rules.emplace_back();
+      entry.rule = pattern.rule;
+      entry.name = rule.name;
+      entry.refused.resize(rule.guards.size(), 0);
+    }
+  }
+
+  Trace run() {
+    egraph_.rebuild();
+    std::uint32_t since = 0;
+    while (!stopped_) {
+      if (trace_.iterations.size() >= options_.limits.iterations) {
+        stop(StopReason::Kind::kIterations, static_cast<double>(options_.limits.iterations),
+             static_cast<double>(trace_.iterations.size()));
+        break;
+      }
+      const bool changed = iterate(since);
+      if (!stopped_ && !changed) break;
+      since = egraph_.round();
+    }
+    if (trace_.stop_reasons.empty()) trace_.stop_reasons.push_back({});
+    const auto counts = matcher_.counts();
+    trace_.instructions.assign(counts.begin(), counts.end());
+    trace_.applications = egraph_.application_count();
+    trace_.bytes = egraph_.bytes();
+    report_conflicts();
+    trace_.seconds = seconds_since(start_);
+    return std::move(trace_);
+  }
+
+ private:
+  static constexpr std::uint32_t kUnused = 0xffffffffU;
+
+  /// @returns whether anything is new.
+  bool iterate(std::uint32_t since) {
+    IterationTrace& iteration = trace_.iterations.emplace_back();
+    auto lap = Clock::now();
+    const auto lapped = [&lap] {
+      const double seconds = seconds_since(lap);
+      lap = Clock::now();
+      return seconds;
+    };
+    index_.refresh(egraph_);
+    iteration.index_seconds = lapped();
+
+    egraph::MatchOptions options;
+    options.since = since;
+    options.matches_per_rule = options_.limits.matches_per_rule;
+    options.poll = [this](std::size_t bytes) { return poll(bytes); };
+    const egraph::MatchSet matches = matcher_.run(index_, options);
+    note_cut_rules(matches);
+    iteration.match_seconds = lapped();
+
+    egraph_.next_round();
+    const std::size_t nodes = egraph_.node_count(), classes = egraph_.class_count();
+    if (!stopped_) apply_all(matches, iteration);
+    // Whatever a limit cut off, a class never stays half joined.
+    const bool changed = egraph_.node_count() != nodes || egraph_.class_count() != classes;
+    iteration.apply_seconds = lapped();
+    egraph_.rebuild();
+    iteration.rebuild_seconds = lapped();
+    iteration.nodes = egraph_.live_nodes();
+    iteration.classes = egraph_.class_count();
+    return changed;
+  }
+
+  void apply_all(const egraph::MatchSet& matches, IterationTrace& iteration) {
+    std::size_t record_bytes = 0;
+    for (const auto& records : matches.records) record_bytes += records.size() * sizeof(egraph::MatchWord);
+    for (std::size_t p = 0; p < program_.patterns.size() && !stopped_; ++p) {
+      const match::PatternInfo& pattern = program_.patterns[p];
+      RuleTrace& rule = trace_.rules[trace_of_[pattern.rule.index]];
+      if (matches.counts[p] == 0) continue;
+      const auto start = Clock::now();
+      for (std::uint64_t i = 0; i < matches.counts[p]; ++i) {
+        ++rule.matches;
+        ++iteration.matches;
+        const match::PatternId id(p);
+        count(rule, iteration, applier_.apply(id, matches.record(id, pattern.words, i)));
+        if (egraph_.live_nodes() > options_.limits.nodes) {
+          stop(StopReason::Kind::kNodes, static_cast<double>(options_.limits.nodes),
+               static_cast<double>(egraph_.live_nodes()));
+        } else if (iteration.matches % kApplicationsPerPoll == 0) {
+          poll(record_bytes);
+        }
+        if (stopped_) break;
+      }
+      rule.seconds += seconds_since(start);
+    }
+  }
+
+  void count(RuleTrace& rule, IterationTrace& iteration, const Outcome& outcome) {
+    switch (outcome.kind) {
+      case Outcome::Kind::kChanged:
+        ++rule.applied;
+        ++iteration.applied;
+        return;
+      case Outcome::Kind::kUnchanged: ++rule.unchanged; return;
+      case Outcome::Kind::kGuard: ++rule.refused[outcome.guard]; return;
+      case Outcome::Kind::kError:
+        if (rule.errors++ > 0) return;
+        for (Diagnostic diagnostic : applier_.last_error().diagnostics) {
+          diagnostic.severity = Severity::kWarning;
+          diagnostic.notes.push_back({rewrites_[rule.rule.index].span, "in rewrite '" + rule.name + "'"});
+          trace_.diagnostics.push_back(std::move(diagnostic));
+        }
+        return;
+    }
+  }
+
+  /// A rule whose matches were cut off is not run again: what it missed would not be looked at twice.
+  void note_cut_rules(const egraph::MatchSet& matches) {
+    for (std::size_t r = 0; r < matches.cut.size(); ++r) {
+      if (!matches.cut[r] || exhausted_[r]) continue;
+      exhausted_[r] = true;
+      matcher_.disable(match::RuleId(r));
+      StopReason reason{StopReason::Kind::kMatches, static_cast<double>(options_.limits.matches_per_rule),
+                        static_cast<double>(options_.limits.matches_per_rule) + 1, rewrites_[r].name};
+      trace_.stop_reasons.push_back(std::move(reason));
+    }
+  }
+
+  bool poll(std::size_t record_bytes) {
+    if (stopped_) return true;
+    const double seconds = seconds_since(start_);
+    const std::size_t bytes = egraph_.bytes() + record_bytes;
+    if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed)) {
+      stop(StopReason::Kind::kCancelled, 0, 0);
+    } else if (seconds > options_.limits.seconds) {
+      stop(StopReason::Kind::kSeconds, options_.limits.seconds, seconds);
+    } else if (bytes > options_.limits.bytes) {
+      stop(StopReason::Kind::kBytes, static_cast<double>(options_.limits.bytes), static_cast<double>(bytes));
+    }
+    return stopped_;
+  }
+
+  void stop(StopReason::Kind kind, double limit, double reached) {
+    stopped_ = true;
+    trace_.stop_reasons.push_back({kind, limit, reached, {}});
+  }
+
+  std::string maker(egraph::EClassId term) const {
+    if (!egraph_.records()) return "the model or a rewrite";
+    const egraph::ApplicationId by = egraph_.made_by(egraph::founder(term));
+    if (!by.valid()) return "the model";
+    return "rewrite '" + rewrites_[program_.patterns[egraph_[by].pattern.index].rule.index].name + "'";
+  }
+
+  void report_conflicts() {
+    for (const egraph::Conflict& conflict : egraph_.conflicts()) {
+      const bool congruent = conflict.reason.kind != egraph::Reason::Kind::kApplication;
+      if (!congruent) continue;  // reported where the rule was applied
+      Diagnostic diagnostic;
+      diagnostic.severity = Severity::kWarning;
+      diagnostic.message = "equal operators on equal operands have two different constant values; one of the rewrites before is unsound";
+      diagnostic.notes.push_back({{}, "one was made by " + maker(conflict.a)});
+      diagnostic.notes.push_back({{}, "the other was made by " + maker(conflict.b)});
+      trace_.diagnostics.push_back(std::move(diagnostic));
+      return;  // the first tells it all: what follows from it is legion
+    }
+  }
+
+  EGraph& egraph_;
+  const std::vector<rule::RewriteRule>& rewrites_;
+  const match::Program& program_;
+  const Options& options_;
+  egraph::Index index_;
+  egraph::Matcher matcher_;
+  Applier applier_;
+  Trace trace_;
+  std::vector<std::uint32_t> trace_of_;  // by rule
+  std::vector<bool> exhausted_;          // by rule
+  Clock::time_point start_ = Clock::now();
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& rewrites, const Options& options) {
+  std::vector<match::RuleId> selected;
+  for (std::size_t i = 0; i < rewrites.size(); ++i) {
+    const rule::RewriteRule& rule = rewrites[i];
+    const bool here = rule.targets.empty() || std::ranges::find(rule.targets, options.target) != rule.targets.end();
+    if (here && rule.exactness.within(options.allowed)) selected.push_back(match::RuleId(i));
+  }
+  return selected;
+}
+
+Trace run(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program,
+          const Options& options) {
+  return Runner(egraph, rewrites, program, options).run();
+}
+
+Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule::RuleSet> rules,
+                           const Options& options) {
+  if (rules->table != graph.table) return fail("the rules are over another operator table than the graph");
+  FW_TRY(match::Program program,
+         match::compile_program(*graph.table, rules->rewrites, select_rules(rules->rewrites, options)));
+  Saturated out{egraph::from_graph(graph, {options.record}), std::move(rules), std::move(program), {}};
+  out.trace = run(out.imported.egraph, out.rules->rewrites, out.program, options);
+  return out;
+}
+
+}  // namespace fusewright::saturate

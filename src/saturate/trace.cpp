@@ -1,0 +1,45 @@
+#include "fusewright/saturate/trace.hpp"
+
+#include <cmath>
+
+namespace fusewright::saturate {
+namespace {
+
+std::string number(double value) {
+  if (std::floor(value) == value) return std::to_string(static_cast<std::int64_t>(value));
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const StopReason& reason) {
+  const std::string numbers = number(reason.reached) + " of " + number(reason.limit);
+  switch (reason.kind) {
+    case StopReason::Kind::kSaturated: return "saturated";
+    case StopReason::Kind::kNodes: return "node limit: " + numbers;
+    case StopReason::Kind::kIterations: return "iteration limit: " + numbers;
+    case StopReason::Kind::kMatches: return "match limit of rule '" + reason.rule + "': " + numbers;
+    case StopReason::Kind::kSeconds: return "time limit: " + numbers + " seconds";
+    case StopReason::Kind::kBytes: return "memory limit: " + numbers + " bytes";
+    case StopReason::Kind::kCancelled: return "cancelled";
+  }
+  return {};
+}
+
+std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& program, const Trace& trace,
+                            match::RuleId rule) {
+  std::vector<WhyNot> out;
+  for (const match::PatternInfo& pattern : program.patterns) {
+    if (pattern.rule != rule) continue;
+    for (const std::uint32_t at : pattern.code) {
+      const egraph::InstrCount count = at < trace.instructions.size() ? trace.instructions[at] : egraph::InstrCount();
+      out.push_back({pattern.variant, match::print_instr(table, program, program.trie[at].instr), count.tried, count.passed});
+      if (count.passed == 0) break;
+    }
+  }
+  return out;
+}
+
+}  // namespace fusewright::saturate
