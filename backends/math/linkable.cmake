@@ -6,7 +6,7 @@
 # - linkonce_odr: a module keeps only the functions it calls, and none once they are inlined.
 
 file(READ "${INPUT}" text)
-set(names "target-cpu|target-features|tune-cpu|min-legal-vector-width|frame-pointer|no-builtins|stack-protector-buffer-size")
+set(names "target-cpu|target-features|tune-cpu|min-legal-vector-width|prefer-vector-width|frame-pointer|no-builtins|stack-protector-buffer-size")
 string(REGEX REPLACE " \"(${names})\"(=\"[^\"]*\")?" "" text "${text}")
 string(REPLACE "\ndefine hidden " "\ndefine linkonce_odr hidden " text "${text}")
 string(REGEX REPLACE "\n!llvm\\.(module\\.flags|errno\\.tbaa|ident) =[^\n]*" "" text "${text}")

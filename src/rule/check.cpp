@@ -43,8 +43,13 @@ Declarations collect(const std::vector<ast::File>& files) {
       }
     }
   }
-  std::stable_sort(all.rules.begin(), all.rules.end(),
-                   [](const auto& a, const auto& b) { return a.decl->name.text < b.decl->name.text; });
+  std::sort(all.rules.begin(), all.rules.end(), [](const auto& a, const auto& b) {
+    const auto key = [](const auto& rule) {
+      const ast::Name& name = rule.decl->name;
+      return std::tie(name.text, name.span.source->name, name.span.begin);
+    };
+    return key(a) < key(b);
+  });
   return all;
 }
 

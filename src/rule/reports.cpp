@@ -6,14 +6,11 @@ namespace fusewright::rule {
 
 namespace {
 
-bool earlier(const Diagnostic& a, const Diagnostic& b) {
-  const std::string& file_a = a.span.valid() ? a.span.source->name : a.message;
-  const std::string& file_b = b.span.valid() ? b.span.source->name : b.message;
-  return std::tie(file_a, a.span.begin) < std::tie(file_b, b.span.begin);
-}
-
 std::vector<Diagnostic> sorted(std::vector<Diagnostic> diagnostics) {
-  std::stable_sort(diagnostics.begin(), diagnostics.end(), earlier);
+  const auto key = [](const Diagnostic& d) {
+    return std::tuple(d.span.valid() ? d.span.source->name : std::string(), d.span.begin, d.message);
+  };
+  std::sort(diagnostics.begin(), diagnostics.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return diagnostics;
 }
 

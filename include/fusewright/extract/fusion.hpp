@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include "fusewright/cost/device.hpp"
 #include "fusewright/graph/graph.hpp"
 #include "fusewright/plan/plan.hpp"
@@ -10,7 +12,7 @@ namespace fusewright::extract {
 struct FusionOptions {
   double seconds = 10;          ///< for improving the plan; reaching it keeps the best one and is a stop reason
   bool fuse = true;             ///< false: every operator alone
-  const bool* cancelled = nullptr;
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 /// Groups the nodes of a graph of primitive operators into kernels that the `fuse` rules admit and the schedule templates fit,

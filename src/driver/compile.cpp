@@ -1,0 +1,106 @@
+#include "fusewright/driver/compile.hpp"
+
+#include <chrono>
+
+#include "fusewright/extract/extract.hpp"
+#include "fusewright/kernel/lower.hpp"
+#include "import.hpp"
+
+namespace fusewright::driver {
+
+namespace {
+
+/// Names the phases and times them.
+class Phases {
+ public:
+  Phases(const CompileOptions& options, Compilation& into) : options_(options), into_(into) {}
+  ~Phases() { stop(); }
+
+  void begin(const std::string& name) {
+    stop();
+    name_ = name;
+    start_ = std::chrono::steady_clock::now();
+    if (options_.progress) options_.progress(name);
+  }
+
+ private:
+  void stop() {
+    if (!name_.empty())
+      into_.phases.emplace_back(name_, std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
+    name_.clear();
+  }
+
+  const CompileOptions& options_;
+  Compilation& into_;
+  std::string name_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+Result<cost::Device> device_for(const CompileOptions& options, const Backend& backend) {
+  const std::string& name = options.device_file.empty() ? backend.device : options.device_file;
+  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
+  return cost::load_device(path ? name : devices_folder() + "/" + name + ".json");
+}
+
+Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Phases& phases) {
+  if (!options.fuse) {
+    phases.begin("plan");
+    return extract::plan_unfused(c.imported, c.device);
+  }
+  phases.begin("saturate");
+  saturate::Options limits;
+  limits.allowed = options.exactness;
+  limits.target = c.device.target.substr(0, c.device.target.find(':'));
+  limits.limits = options.limits;
+  limits.cancel = options.cancel;
+  FW_TRY(c.saturated, saturate::saturate(c.imported, c.rules, limits));
+  for (const saturate::StopReason& reason : c.saturated->trace.stop_reasons)
+    if (reason.kind != saturate::StopReason::Kind::kSaturated) c.stop_reasons.push_back(saturate::to_string(reason));
+
+  phases.begin("extract");
+  extract::FusionOptions fusion;
+  fusion.seconds = options.limits.seconds;
+  fusion.cancelled = options.cancel;
+  return extract::extract({c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);
+}
+
+Result<std::vector<kernel::Kernel>> lower_groups(const Compilation& c) {
+  std::vector<kernel::Kernel> kernels;
+  for (const plan::Group& group : c.plan->groups) {
+    if (!group.unsupported.empty()) {
+      kernels.emplace_back();  // the runtime names it
+      continue;
+    }
+    Result<kernel::Kernel> kernel = kernel::lower(group.region, group.schedule, c.device.shape, group.name);
+    if (!kernel) return std::unexpected(with_context(kernel.error(), "group " + group.name));
+    kernels.push_back(*std::move(kernel));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+Result<Compilation> compile(const CompileOptions& options) {
+  Compilation c;
+  {
+    Phases phases(options, c);
+    FW_TRY(const Backend* backend, find_backend(options.device));
+    FW_TRY(c.device, device_for(options, *backend));
+
+    phases.begin("rules");
+    FW_TRY(c.rules, load_rules(options.rules, options.builtin_rules));
+
+    phases.begin("import");
+    FW_TRY(c.imported, import_model(options, c.rules->table));
+
+    FW_TRY(plan::Plan plan, choose_plan(options, c, phases));
+    for (const std::string& reason : plan.extraction.stop_reasons) c.stop_reasons.push_back(reason);
+    c.plan = std::make_shared<const plan::Plan>(std::move(plan));
+
+    phases.begin("lower");
+    FW_TRY(c.kernels, lower_groups(c));
+  }
+  return c;
+}
+
+}  // namespace fusewright::driver

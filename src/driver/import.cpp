@@ -1,0 +1,70 @@
+#include "import.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "fusewright/frontend/hlo/import.hpp"
+#include "fusewright/frontend/onnx/import.hpp"
+#include "fusewright/interpret/inputs.hpp"
+
+namespace fusewright::driver {
+
+namespace {
+
+std::uint64_t hash_name(const std::string& name) {
+  std::uint64_t h = 0;
+  for (const char c : name) h = hash_mix(h, static_cast<unsigned char>(c));
+  return h;
+}
+
+// The frontends take the same options, each as a type of its own.
+template <class ImportOptions>
+ImportOptions import_options(const CompileOptions& options) {
+  ImportOptions out;
+  out.shapes = options.shapes;
+  out.dims = options.dims;
+  out.inputs = options.inputs;
+  out.freeze = options.freeze;
+  if (options.random_weights) {
+    out.replace_weight = [seed = options.seed](const std::string& name, const ops::Type& type) -> std::optional<ops::Tensor> {
+      Result<ops::Tensor> weight = interpret::random_weight(type, seed, hash_name(name));
+      if (!weight) return std::nullopt;
+      return *std::move(weight);
+    };
+  }
+  return out;
+}
+
+Result<graph::Graph> import_hlo(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
+  namespace hlo = frontend_hlo;
+  FW_TRY(const SourcePtr text, hlo::read_hlo_file(options.model));
+  FW_TRY(std::vector<graph::Graph> graphs, hlo::import_hlo(text, std::move(table), import_options<hlo::ImportOptions>(options)));
+  if (graphs.size() != 1) return fail(fmt::format("{}: holds {} modules; one is expected", options.model, graphs.size()));
+  return std::move(graphs.front());
+}
+
+Result<graph::Graph> import_onnx(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
+  namespace onnx = frontend_onnx;
+  return onnx::import_onnx(options.model, std::move(table), import_options<onnx::ImportOptions>(options));
+}
+
+struct Frontend {
+  std::string_view suffix;
+  Result<graph::Graph> (*import)(const CompileOptions&, std::shared_ptr<const ops::OpTable>);
+};
+constexpr Frontend kFrontends[] = {{".onnx", import_onnx}, {".hlo", import_hlo}, {".txt", import_hlo}};
+
+}  // namespace
+
+Result<graph::Graph> import_model(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
+  std::error_code error;
+  const auto status = std::filesystem::status(options.model, error);
+  if (!std::filesystem::exists(status)) return fail(fmt::format("{}: no such file", options.model));
+  if (std::filesystem::is_directory(status)) return fail(fmt::format("{}: is a folder, not a model file", options.model));
+  for (const Frontend& frontend : kFrontends)
+    if (options.model.ends_with(frontend.suffix)) return frontend.import(options, std::move(table));
+  return fail(fmt::format("{}: not a model file by its name (.onnx, or .hlo and .txt for HLO text)", options.model));
+}
+
+}  // namespace fusewright::driver
