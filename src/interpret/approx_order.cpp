@@ -28,7 +28,7 @@ Line line_of(const Approx& x, std::int64_t base, std::span<const std::int64_t> s
 
 // Ascending with NaN last, or the reverse of it.
 void sort_numbers(std::vector<double>& values, bool descending) {
-  std::ranges::stable_sort(values, [descending](double a, double b) {
+  std::ranges::sort(values, [descending](double a, double b) {
     const int order = compare_keys(DType::kF64, {a, 0}, {b, 0});
     return descending ? order > 0 : order < 0;
   });

@@ -315,12 +315,12 @@ class Lowering {
 }  // namespace
 
 const std::vector<std::string>& term_queries() {
-  static const std::vector<std::string> names = {"constant"};
+  static const std::vector<std::string> names = {"constant", "same", "splat", "value", "is_zero", "is_one"};
   return names;
 }
 
 const std::vector<std::string>& plan_queries() {
-  static const std::vector<std::string> names = {"single_use", "graph_output", "side_output", "count", "same_shape"};
+  static const std::vector<std::string> names = {"single_use", "graph_output", "side_output"};
   return names;
 }
 

@@ -7,11 +7,10 @@ namespace fusewright::rule {
 
 namespace {
 
-constexpr std::array<std::pair<Template, std::string_view>, 12> kTemplates = {{
+constexpr std::array<std::pair<Template, std::string_view>, 9> kTemplates = {{
     {Template::kLoop, "loop"}, {Template::kReduce, "reduce"}, {Template::kRow, "row"}, {Template::kContract, "contract"},
     {Template::kConv, "conv"}, {Template::kWindow, "window"}, {Template::kMove, "move"},
-    {Template::kHorizontal, "horizontal"}, {Template::kSort, "sort"}, {Template::kScan, "scan"},
-    {Template::kScatter, "scatter"}, {Template::kAttention, "attention"},
+    {Template::kHorizontal, "horizontal"}, {Template::kSort, "sort"},
 }};
 
 class FuseChecker {

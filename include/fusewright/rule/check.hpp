@@ -24,8 +24,9 @@ Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, co
                                                    const ops::Env& inputs, ops::TermBuilder& builder);
 
 /// Guard functions that ops::elaborate passes on to TermBuilder::query; arguments are tensors.
-/// On the e-graph (rewrite and fuse): constant(x, ...). On the plan (fuse only): single_use(x), graph_output(x),
-/// side_output(x), count(s), same_shape(s).
+/// On the e-graph: constant(x, ...): known when the model is loaded; same(x, y): one value; splat(x): a constant of one number,
+/// value(x): that number, is_zero(x), is_one(x). On the plan (fuse only, there besides `constant`): single_use(x),
+/// graph_output(x), side_output(x).
 const std::vector<std::string>& term_queries();
 const std::vector<std::string>& plan_queries();
 

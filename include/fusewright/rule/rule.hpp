@@ -133,7 +133,7 @@ struct RewriteRule {
 
 /// The schedule templates that `kernel(...)` can name.
 enum class Template : std::uint8_t {
-  kLoop, kReduce, kRow, kContract, kConv, kWindow, kMove, kHorizontal, kSort, kScan, kScatter, kAttention,
+  kLoop, kReduce, kRow, kContract, kConv, kWindow, kMove, kHorizontal, kSort,
 };
 std::string_view name(Template kind);
 std::optional<Template> template_from_name(std::string_view name);
@@ -180,7 +180,7 @@ struct FuseRule {
   std::vector<std::string> targets;
   std::vector<FuseRoot> roots;
   /// Over segment names (a one-node segment stands for its value), captures and attributes "name.attr"; functions as in
-  /// rewrites and besides single_use(x), graph_output(x), side_output(x), count(segment), same_shape(segment).
+  /// rewrites and besides single_use(x), graph_output(x), side_output(x).
   std::vector<Guard> guards;
   std::vector<std::string> no_duplicate;  ///< segments whose values must be computed in one kernel only
 };

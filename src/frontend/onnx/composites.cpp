@@ -100,7 +100,7 @@ Values lrn(Call& c) {
   const std::int64_t size = c.int_attr("size");
   if (size < 1 || size > (std::int64_t{1} << 31)) refuse("attribute 'size' is " + std::to_string(size));
   return {c.e.op("lrn", {c.in(0)},
-                 {{"size", size}, {"alpha", c.float_attr("alpha", 1e-4f)}, {"beta", c.float_attr("beta", 0.75)},
+                 {{"window", size}, {"alpha", c.float_attr("alpha", 1e-4f)}, {"beta", c.float_attr("beta", 0.75)},
                   {"bias", c.float_attr("bias", 1)}})};
 }
 

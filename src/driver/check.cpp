@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "fusewright/driver/session.hpp"
+#include "fusewright/interpret/evaluate.hpp"
+#include "fusewright/support/check.hpp"
+
+namespace fusewright::driver {
+
+using ops::Tensor;
+
+graph::Graph group_graph(const plan::Plan& plan, const plan::Group& group) {
+  const graph::Graph& from = plan.graph;
+  graph::Graph out = graph::make_graph(from.table, group.name);
+  graph::Builder builder(out, out.entry);
+  std::map<graph::Value, graph::Value> made;
+  for (const graph::Value in : group.inputs) made[in] = builder.parameter(from.type(in), from[in.node].name);
+  for (const graph::NodeId id : group.nodes) {
+    const graph::Node& node = from[id];
+    std::vector<graph::Value> operands;
+    for (const graph::Value v : node.operands) {
+      if (v.valid() && !made.contains(v)) made[v] = builder.constant(*from[v.node].attrs.get<ops::TensorHandle>("value"));
+      operands.push_back(v.valid() ? made.at(v) : graph::Value{});
+    }
+    const std::vector<graph::Value> results = builder.add_typed(node.op, std::move(operands), node.attrs, node.types);
+    for (std::uint32_t r = 0; r < results.size(); ++r) made[{id, r}] = results[r];
+  }
+  std::vector<graph::Value> results;
+  for (const graph::Value v : group.outputs) results.push_back(made.at(v));
+  builder.set_results(std::move(results));
+  return out;
+}
+
+namespace {
+
+interpret::BoundOptions bounds_for(const plan::Group& group) {
+  interpret::BoundOptions options;
+  for (const plan::RewriteUse& use : group.rewrites) {
+    const Result<rule::Exactness> exactness = rule::parse_exactness(use.exactness);
+    if (exactness && exactness->has(rule::ExactnessClass::kExcessPrecision)) options.excess_precision = true;
+  }
+  return options;
+}
+
+double greatest_difference(const Tensor& a, const Tensor& b) {
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.elements(); ++i) {
+    const double x = ops::get_double(a, i), y = ops::get_double(b, i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double d = std::abs(x - y);
+    worst = std::isnan(d) ? INFINITY : std::max(worst, d);
+  }
+  return worst;
+}
+
+}  // namespace
+
+Result<CheckReport> check_run(const Compilation& c, runtime::Instance& instance, std::span<const Tensor> inputs, int threads,
+                              std::vector<Tensor>* outputs, std::vector<runtime::GroupRun>* groups) {
+  CheckReport report;
+  double worst_ratio = -1;
+  const auto observe = [&](std::size_t g, std::span<const Tensor> in, std::span<const Tensor> out) -> Status {
+    const plan::Group& group = c.plan->groups[g];
+    FW_TRY(const std::vector<interpret::Bounded> expected,
+           interpret::evaluate_with_bounds(group_graph(*c.plan, group), in, bounds_for(group)));
+    for (std::size_t o = 0; o < out.size(); ++o) {
+      const interpret::CompareReport compared = interpret::compare(out[o], expected[o]);
+      const double ratio = std::isnan(compared.ratio) ? INFINITY : compared.ratio;
+      if (ratio > worst_ratio) {
+        worst_ratio = ratio;
+        report.worst_group = group.name;
+        report.max_error = compared.max_error;
+        report.bound = compared.bound;
+      }
+      if (compared.ok) continue;
+      report.ok = false;
+      report.failures.push_back(fmt::format("group {} output {}: {} ({} of {} elements wrong)", group.name, o, compared.message,
+                                            compared.wrong, out[o].elements()));
+    }
+    return {};
+  };
+  FW_TRY(std::vector<Tensor> results, instance.run(inputs, threads, groups, observe));
+  FW_TRY(const std::vector<Tensor> reference, interpret::evaluate(c.imported, inputs));
+  for (std::size_t o = 0; o < results.size(); ++o) {
+    if (results[o].type() != reference[o].type()) {
+      report.ok = false;
+      report.failures.push_back(fmt::format("output {} is {}, expected {}", o, ops::to_string(results[o].type()), ops::to_string(reference[o].type())));
+      continue;
+    }
+    report.end_to_end_error = std::max(report.end_to_end_error, greatest_difference(results[o], reference[o]));
+  }
+  if (outputs != nullptr) *outputs = std::move(results);
+  return report;
+}
+
+}  // namespace fusewright::driver
