@@ -62,8 +62,8 @@ FW_INLINE V rem(V x, V y) {
   auto denormal = d < F::kSmallestNormal;
   I exponent = biased_exponent<L>(L::select(denormal, d * T(1ull << F::kMantissaBits), d));
   exponent = L::select_int(denormal, exponent - I(F::kMantissaBits), exponent);
-  // Each round divides by d 2^k, with k as small as keeps the quotient q exact. Then r - q d 2^k is exact too, as a multiple
-  // of d's last place; a quotient that rounded up to an integer makes it negative, once.
+  // Each round divides by d 2^k, with k as small as keeps the quotient q exact. Then r - q d 2^k is exact too, as a
+  // multiple of d's last place; a quotient that rounded up to an integer makes it negative, once.
   auto left = r >= d;
   while (L::any(left)) {
     I k = biased_exponent<L>(r) - exponent - I(F::kMantissaBits);

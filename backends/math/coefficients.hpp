@@ -1,4 +1,5 @@
 // Written by fit_coefficients.py. Minimax coefficients, lowest power first.
+// clang-format off
 #pragma once
 
 namespace fusewright::math_source {

@@ -46,9 +46,9 @@ FW_INLINE V erfc_large(V a) {
   // times e^(-a^2) = 2^n (1 + e), with the square to double length
   auto square = Double<L>::product(a, a);
   auto reduced = exp_reduce<L>(-square.high);
-  auto r = Double<L>::sum(reduced.r, -square.low);
-  V e = r.high + exp_tail<L>(r.high, r.low + reduced.low);
-  return L::scale(quotient + L::fma(quotient, e, quotient_low), reduced.n.integer);
+  reduced.r -= square.low;
+  reduced.second -= square.low;
+  return L::scale(quotient + L::fma(quotient, exp_small<L>(reduced), quotient_low), reduced.n);
 }
 
 /// erfc(a) for a >= kSmall, to an absolute error that is small beside erf(a).
@@ -56,8 +56,14 @@ template <class L, class V = typename L::V>
 FW_INLINE V erf_complement(V a) {
   using T = typename L::T;
   if constexpr (sizeof(T) == 4) {
+    // e^(log erfc(a)), the logarithm to double length
+    constexpr auto& c = Coefficients<T>::kLogErfc;
     a = L::select(a > 4, 4, a);
-    return exp_offset<L>(L::polynomial(a, Coefficients<T>::kLogErfc), 0);
+    V tail = L::polynomial_tail(a, c);
+    V exponent = L::fma(a, tail, c[0]);
+    auto reduced = exp_reduce<L>(exponent);
+    reduced.second += L::fma(a, tail, -exponent) + c[0];
+    return L::scale(V(1) + exp_small<L>(reduced), reduced.n);
   } else {
     return erfc_large<L>(a);
   }

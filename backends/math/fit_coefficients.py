@@ -181,7 +181,7 @@ def print_split(name, value, kind):
 
 def main():
     print("// Written by fit_coefficients.py. Minimax coefficients, lowest power first.")
-    print("#pragma once\n\nnamespace fusewright::math_source {\n")
+    print("// clang-format off\n#pragma once\n\nnamespace fusewright::math_source {\n")
     print("template <class T>\nstruct Coefficients;\n")
     for kind in ("float", "double"):
         suffix = "f" if kind == "float" else ""

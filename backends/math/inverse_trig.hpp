@@ -69,8 +69,8 @@ FW_INLINE V atan2(V y, V x) {
   auto steep = ay > ax;
   V numerator = L::select(steep, ax, ay), denominator = L::select(steep, ay, ax);
   V q = numerator / denominator;
-  q = L::select(numerator == denominator, 1, q);  // infinity over infinity
-  q = L::select(denominator == 0, 0, q);
+  // Infinity over infinity counts as one, zero over zero as zero.
+  q = L::select(numerator == denominator, L::select(denominator == 0, V(0), V(1)), q);
   V u = q * q;
   V tail = q * u * L::polynomial(u, Coefficients<T>::kAtan);
   // The angle is q + tail, pi/2 - that, pi/2 + that or pi - that.

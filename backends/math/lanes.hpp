@@ -118,12 +118,11 @@ struct Lanes {
 
   /// 2^n for n within the range of normal numbers; bits of n above those of an exponent do not matter.
   FW_INLINE V power_of_two(I n) { return from_bits((n + I(F::kBias)) << F::kMantissaBits); }
-  /// a * 2^n rounded once, for a not far from 1 and |n| up to about twice the exponent range. Bits of n above those of an exponent
-  /// do not matter.
+  /// a * 2^n rounded once, for a not far from 1 and |n| up to about twice the exponent range. Bits of n above those of
+  /// an exponent do not matter.
   FW_INLINE V scale(V a, I n) {
     I half = n >> 1;
-    V halfway = from_bits(bits(a) + (half << F::kMantissaBits));  // neither overflows nor becomes denormal
-    return halfway * power_of_two(n - half);
+    return a * power_of_two(half) * power_of_two(n - half);  // adding to the exponent bits of a would lose NaN
   }
 
   struct Rounded {
@@ -145,7 +144,8 @@ struct Lanes {
       return fma(horner<Size, First + 1>(x, c), x, c[First]);
     }
   }
-  /// (sum of c[k] x^k - c[0]) / x. Long ones with even and odd powers apart, which halves the chain of dependent operations.
+  /// (sum of c[k] x^k - c[0]) / x. Long ones with even and odd powers apart, which halves the chain of dependent
+  /// operations.
   template <int Size>
   FW_INLINE V polynomial_tail(V x, const T (&c)[Size]) {
     if constexpr (Size < 10) {

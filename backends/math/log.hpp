@@ -82,8 +82,8 @@ FW_INLINE V log1p(V x) {
   using I = typename L::I;
   auto sum = Double<L>::sum(1, x);
   auto reduced = log_reduce<L>(sum.high, LogKernel<L>::kLowest);
-  // What 1 + x lost goes into f, and what f cannot hold of it, times the derivative of log(1+f), into the result. Past 2^60
-  // it no longer matters, but must stay finite.
+  // What 1 + x lost goes into f, and what f cannot hold of it, times the derivative of log(1+f), into the result. Past
+  // 2^60 it no longer matters, but must stay finite.
   I shift = L::select_int(reduced.exponent > I(60), I(60), reduced.exponent);
   V lost = sum.low * L::power_of_two(-shift);
   auto f = Double<L>::sum(reduced.mantissa - T(1), lost);
@@ -96,9 +96,7 @@ template <class L>
 FW_INLINE Double<L> log2_series(Double<L> u) {
   using T = typename L::T;
   using C = Coefficients<T>;
-  auto add_constant = [](T high, T low, Double<L> term) {
-    return Double<L>{high, low} + term;
-  };
+  auto add_constant = [](T high, T low, Double<L> term) { return Double<L>{high, low} + term; };
   if constexpr (sizeof(T) == 4) {
     auto tail = u.high * L::polynomial(u.high, C::kLog2Tail);
     auto inner = Double<L>::fast_sum(C::kLog2C1High, tail + C::kLog2C1Low);
@@ -167,7 +165,7 @@ FW_INLINE V pow(V x, V y) {
 
   auto odd_sign = L::sign_of(x) & L::sign_of(L::select(y_is_odd, T(-1), T(1)));
   result = L::flip_sign(result, odd_sign);
-  auto negative = L::both(x < 0, x > -F::kInfinity);
+  auto negative = L::both(x<0, x> - F::kInfinity);
   result = L::select(L::both(negative, L::negate(y_is_integer)), T(__builtin_nan("")), result);
   result = L::select(L::either(L::is_nan(x), L::is_nan(y)), x + y, result);
   return L::select(L::either(y == 0, x == 1), 1, result);

@@ -1,4 +1,5 @@
-// The functions as kernels see them: fw_exp_f32, fw_exp_f32x16, ... This file becomes bitcode only; native.cpp is for calls.
+// The functions as kernels see them: fw_exp_f32, fw_exp_f32x16, ... This file becomes bitcode only; native.cpp is for
+// calls.
 
 #include "functions.hpp"
 

@@ -5,9 +5,9 @@
 
 // sin, cos and tan for every finite argument.
 // Up to kFar, subtracting multiples of pi/2 in three parts is exact enough and fast. Beyond, the argument is
-// multiplied with a window of the bits of 2/pi that starts where whole turns end (Payne and Hanek, 1983). Lanes take the
-// far result only where they are far, so a value never depends on its neighbours; the test for any far
-// lane only saves time.
+// multiplied with a window of the bits of 2/pi that starts where whole turns end (Payne and Hanek, 1983). Lanes take
+// the far result only where they are far, so a value never depends on its neighbours; the test for any far lane only
+// saves time.
 
 namespace fusewright::math_source {
 
@@ -68,7 +68,8 @@ FW_INLINE Reduced<Lanes<float, N>> reduce_far(typename Lanes<float, N>::V a) {
   for (int k = 0; k < 4; ++k) {
     word[k] = U(kTwoOverPi32[k]);
     for (unsigned j = 1; j < 5; ++j) {  // a table look-up as a chain of selects; there is no portable vector gather
-      word[k] = L::as_unsigned(L::select_int(index == U(j), L::as_signed(U(kTwoOverPi32[j + k])), L::as_signed(word[k])));
+      word[k] =
+          L::as_unsigned(L::select_int(index == U(j), L::as_signed(U(kTwoOverPi32[j + k])), L::as_signed(word[k])));
     }
   }
   auto window = [&](int k) { return (word[k] << shift) | ((word[k + 1] >> 1) >> (U(31u) - shift)); };

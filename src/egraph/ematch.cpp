@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "fusewright/egraph/broadcast.hpp"
 #include "fusewright/support/check.hpp"
@@ -17,6 +18,8 @@ namespace {
 // How many roots are tried between two looks at the clock.
 constexpr std::uint32_t kRootsPerPoll = 256;
 constexpr std::uint8_t kFar = 0xff;
+// From so many kNode siblings on, one pass over the class serves them all.
+constexpr std::size_t kChoicesToDispatch = 4;
 
 struct OpTraits {
   bool commutes = false;
@@ -28,6 +31,15 @@ struct OpTraits {
 
 /// One search. Recursion follows the pattern, whose length the compiler bounds, never the e-graph.
 struct Matcher::Run {
+  struct Children {
+    std::uint32_t first = 0, last = 0;              // in child_pool
+    std::uint32_t first_group = 0, last_group = 0;  // in groups
+  };
+  struct Group {
+    std::uint16_t reg;
+    std::uint32_t first, last;  // in by_op
+  };
+
   Run(Matcher& matcher, const Index& index, const MatchOptions& options, MatchSet& out)
       : m(matcher), egraph(matcher.egraph_), program(matcher.program_), index(index), options(options), out(out) {
     regs.resize(program.registers);
@@ -74,6 +86,49 @@ struct Matcher::Run {
       if (!alive) continue;
       for (const std::uint32_t at : pattern.code) active[at] = 1;
     }
+    list_children();
+  }
+
+  /// Live children of each trie node. Many kNode siblings on one register become one look at the operators of its class.
+  void list_children() {
+    lists.assign(program.trie.size(), {});
+    by_op.clear();
+    std::vector<std::uint32_t> choices;
+    for (std::uint32_t at = 0; at < program.trie.size(); ++at) {
+      if (active[at] == 0) continue;
+      Children& list = lists[at];
+      list.first = static_cast<std::uint32_t>(child_pool.size());
+      choices.clear();
+      for (std::uint32_t c = program.trie[at].first_child; c != TrieNode::kNone; c = program.trie[c].next_sibling) {
+        if (active[c] == 0) continue;
+        const Instr& instr = program.trie[c].instr;
+        if (instr.kind == Instr::Kind::kNode && !instr.pack) choices.push_back(c);
+        else child_pool.push_back(c);
+      }
+      if (choices.size() < kChoicesToDispatch) {
+        child_pool.insert(child_pool.end(), choices.begin(), choices.end());
+      } else {
+        dispatch(list, choices);
+      }
+      list.last = static_cast<std::uint32_t>(child_pool.size());
+    }
+  }
+
+  void dispatch(Children& list, const std::vector<std::uint32_t>& choices) {
+    std::map<std::uint16_t, std::map<OpId, std::vector<std::uint32_t>>> sorted;  // by register, operator
+    for (const std::uint32_t c : choices) {
+      const Instr& instr = program.trie[c].instr;
+      for (const OpId op : program.op_sets[instr.data].ops) {
+        if (!index.nodes_of_op(op).empty()) sorted[instr.a][op].push_back(c);
+      }
+    }
+    list.first_group = static_cast<std::uint32_t>(groups.size());
+    for (auto& [reg, ops] : sorted) {
+      Group& group = groups.emplace_back(Group{reg, static_cast<std::uint32_t>(by_op.size()), 0});
+      for (auto& [op, children] : ops) by_op.emplace_back(op, std::move(children));
+      group.last = static_cast<std::uint32_t>(by_op.size());
+    }
+    list.last_group = static_cast<std::uint32_t>(groups.size());
   }
 
   /// Distance of each class from a change, upwards, as far as any pattern looks.
@@ -130,20 +185,25 @@ struct Matcher::Run {
     });
   }
 
-  void children(std::uint32_t at, bool fresh) {
-    for (std::uint32_t c = program.trie[at].first_child; c != TrieNode::kNone; c = program.trie[c].next_sibling) {
-      if (active[c] != 0) step(c, fresh);
-    }
-  }
-
   void pass(std::uint32_t at, bool fresh) {
     ++m.counts_[at].passed;
-    children(at, fresh);
+    const Children list = lists[at];
+    for (std::uint32_t i = list.first; i < list.last; ++i) step(child_pool[i], fresh);
+    for (std::uint32_t g = list.first_group; g < list.last_group; ++g) {
+      const Group group = groups[g];
+      std::uint32_t next = group.first;
+      // Both lists are in order of operator.
+      for (const auto& [op, n] : index.nodes(regs[group.reg])) {
+        while (next < group.last && by_op[next].first < op) ++next;
+        if (next == group.last) break;
+        if (by_op[next].first != op) continue;
+        for (const std::uint32_t c : by_op[next].second) choose(c, n, ENodeId(), fresh);
+      }
+    }
   }
 
   void step(std::uint32_t at, bool fresh) {
     const Instr& instr = program.trie[at].instr;
-    ++m.counts_[at].tried;
     switch (instr.kind) {
       case Instr::Kind::kNode: return nodes_in(at, regs[instr.a], fresh);
       case Instr::Kind::kOperand: return operand(at, fresh);
@@ -314,6 +374,10 @@ struct Matcher::Run {
   std::vector<std::uint8_t> swapped;
   std::vector<MatchWord> words;
   std::vector<std::uint8_t> active, levels;
+  std::vector<Children> lists;  // by trie node
+  std::vector<std::uint32_t> child_pool;
+  std::vector<Group> groups;
+  std::vector<std::pair<OpId, std::vector<std::uint32_t>>> by_op;
   std::vector<OpTraits> traits;
   std::vector<std::uint64_t> per_rule = std::vector<std::uint64_t>(m.rules_, 0);
   OpId broadcast, reshape;
@@ -338,6 +402,11 @@ MatchSet Matcher::run(const Index& index, const MatchOptions& options) {
   out.counts.resize(program_.patterns.size(), 0);
   out.cut.resize(rules_, false);
   Run(*this, index, options, out).run();
+  // Whatever passes an instruction is tried by all of its children.
+  for (std::size_t at = 0; at < counts_.size(); ++at) {
+    const std::uint32_t parent = program_.trie[at].parent;
+    if (parent != TrieNode::kNone) counts_[at].tried = counts_[parent].passed;
+  }
   return out;
 }
 

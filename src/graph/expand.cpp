@@ -23,7 +23,8 @@ class Expander {
       for (Value& operand : node.operands) operand = replaced(operand);
     for (Computation& computation : graph_.computations)
       for (Value& result : computation.results) result = replaced(result);
-    return renumber(std::move(graph_), keep_, std::vector<bool>(graph_.computations.size(), true));
+    const std::vector<bool> every_computation(graph_.computations.size(), true);
+    return renumber(std::move(graph_), keep_, every_computation);
   }
 
  private:

@@ -37,7 +37,7 @@ R round_away(const R& x) {
   const R magnitude = x < 0 ? R(-x) : x;
   const R below = floor(magnitude);
   const R out = magnitude - below >= R(0.5) ? R(below + 1) : below;
-  return not_a_number(x) ? x : x < 0 ? R(-out) : out == 0 ? x : out;
+  return x < 0 ? R(-out) : out;
 }
 
 // The remainder with the sign of the divisor.

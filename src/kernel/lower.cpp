@@ -10,7 +10,7 @@ Result<Kernel> lower(const region::Region& region, const schedule::Schedule& sch
   switch (schedule.kind) {
     case schedule::Template::kLoop: return lower_loop(in);
     case schedule::Template::kReduce:
-    case schedule::Template::kRow:
+    case schedule::Template::kRow: return lower_rows(in);
     case schedule::Template::kContract:
     case schedule::Template::kConv:
     case schedule::Template::kWindow:

@@ -17,5 +17,6 @@ struct LowerInput {
 
 // One function for each template; the switch in lower.cpp names them.
 Result<Kernel> lower_loop(const LowerInput& in);
+Result<Kernel> lower_rows(const LowerInput& in);  ///< reduce and row
 
 }  // namespace fusewright::kernel

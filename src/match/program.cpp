@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace fusewright::match {
@@ -24,11 +25,25 @@ bool same_literal(const rule::LiteralPattern& a, const rule::LiteralPattern& b) 
   return a.any == b.any && a.value == b.value && a.tolerance == b.tolerance && a.approximate == b.approximate;
 }
 
+/// What was entered into the program so far, by content: rule sets are large, and each entry is asked for often.
+struct Known {
+  using TrieKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;  // parent, instruction
+
+  std::map<std::vector<ops::OpId>, std::uint32_t> op_sets;
+  std::map<TrieKey, std::uint32_t> trie;
+};
+
+Known::TrieKey trie_key(std::uint32_t parent, const Instr& i) {
+  const std::uint64_t flags = (i.swap ? 1U : 0U) | (i.peel ? 2U : 0U) | (i.optional ? 4U : 0U) | (i.pack ? 8U : 0U);
+  return {parent, static_cast<std::uint64_t>(i.kind) << 52 | flags << 48 | std::uint64_t{i.a} << 32 | i.data,
+          std::uint64_t{i.b} << 32 | std::uint64_t{i.c} << 16 | i.result};
+}
+
 /// Writes one variant as a straight line of instructions.
 class VariantCompiler {
  public:
-  VariantCompiler(const ops::OpTable& table, Program& program, const rule::RewriteVariant& variant)
-      : table_(table), program_(program), variant_(variant) {}
+  VariantCompiler(const ops::OpTable& table, Program& program, Known& known, const rule::RewriteVariant& variant)
+      : table_(table), program_(program), known_(known), variant_(variant) {}
 
   Status run() {
     struct Pending {
@@ -83,7 +98,10 @@ class VariantCompiler {
     const auto count = static_cast<std::uint16_t>(pattern.operands.size());
     Instr choose{.kind = Instr::Kind::kNode, .a = reg, .b = me, .c = count};
     choose.result = static_cast<std::uint16_t>(pattern.result);
-    choose.data = pooled(program_.op_sets, pattern.ops, std::equal_to<>());
+    const auto [set, fresh] =
+        known_.op_sets.try_emplace(pattern.ops.ops, static_cast<std::uint32_t>(program_.op_sets.size()));
+    if (fresh) program_.op_sets.push_back(pattern.ops);
+    choose.data = set->second;
     choose.pack = std::ranges::any_of(pattern.ops.ops, [&](ops::OpId op) { return table_[op].results.size() > 1; });
     choose.swap = count >= 2 && !(is_free(pattern.operands[0]) && is_free(pattern.operands[1]));
     code_.push_back(choose);
@@ -148,6 +166,7 @@ class VariantCompiler {
 
   const ops::OpTable& table_;
   Program& program_;
+  Known& known_;
   const rule::RewriteVariant& variant_;
   std::vector<Instr> code_;
   std::map<std::string, Binding> bindings_;
@@ -155,37 +174,27 @@ class VariantCompiler {
   std::uint16_t registers_ = 0, nodes_ = 0, depth_ = 1;
 };
 
-void insert(Program& program, PatternInfo pattern, const VariantCompiler& variant) {
+void insert(Program& program, Known& known, PatternInfo pattern, const VariantCompiler& variant,
+            std::vector<std::uint32_t>& last_child) {
   std::vector<Instr> code = variant.code();
   code.push_back({.kind = Instr::Kind::kYield, .data = static_cast<std::uint32_t>(program.patterns.size())});
   std::uint32_t parent = TrieNode::kNone;
   for (const Instr& instr : code) {
     pattern.words += record_words(instr);
-    std::uint32_t found = TrieNode::kNone, last = TrieNode::kNone;
-    if (parent == TrieNode::kNone) {
-      for (const std::uint32_t root : program.roots) {
-        if (program.trie[root].instr == instr) found = root;
-      }
-    } else {
-      for (std::uint32_t c = program.trie[parent].first_child; c != TrieNode::kNone && found == TrieNode::kNone;
-           c = program.trie[c].next_sibling) {
-        if (program.trie[c].instr == instr) found = c;
-        last = c;
-      }
-    }
-    if (found == TrieNode::kNone) {
-      found = static_cast<std::uint32_t>(program.trie.size());
+    const auto at = static_cast<std::uint32_t>(program.trie.size());
+    const auto [found, fresh] = known.trie.try_emplace(trie_key(parent, instr), at);
+    if (fresh) {
       program.trie.push_back({.instr = instr, .parent = parent, .word = pattern.words - record_words(instr)});
+      last_child.push_back(TrieNode::kNone);
       if (parent == TrieNode::kNone) {
-        program.roots.push_back(found);
-      } else if (last == TrieNode::kNone) {
-        program.trie[parent].first_child = found;
+        program.roots.push_back(at);
       } else {
-        program.trie[last].next_sibling = found;
+        const std::uint32_t before = std::exchange(last_child[parent], at);
+        (before == TrieNode::kNone ? program.trie[parent].first_child : program.trie[before].next_sibling) = at;
       }
     }
-    pattern.code.push_back(found);
-    parent = found;
+    pattern.code.push_back(found->second);
+    parent = found->second;
   }
   TrieNode& root = program.trie[pattern.code.front()];
   root.depth = std::max(root.depth, variant.depth());
@@ -205,6 +214,8 @@ std::uint32_t record_words(const Instr& instr) {
 Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
                                 const std::vector<RuleId>& selected) {
   Program program;
+  Known known;
+  std::vector<std::uint32_t> last_child;  // by trie node
   for (const RuleId id : selected) {
     const rule::RewriteRule& rewrite = rewrites[id.index];
     for (std::size_t v = 0; v < rewrite.variants.size(); ++v) {
@@ -218,14 +229,14 @@ Result<Program> compile_program(const ops::OpTable& table, const std::vector<rul
         return fail("the pattern of rewrite '" + rewrite.name + "' is not an operator, so it would match everything",
                     root.span);
       }
-      VariantCompiler compiler(table, program, variant);
+      VariantCompiler compiler(table, program, known, variant);
       FW_TRY_STATUS(compiler.run());
       PatternInfo pattern;
       pattern.rule = id;
       pattern.variant = static_cast<std::uint32_t>(v);
       pattern.bindings = compiler.bindings();
       pattern.named_nodes = compiler.named_nodes();
-      insert(program, std::move(pattern), compiler);
+      insert(program, known, std::move(pattern), compiler, last_child);
     }
   }
   return program;

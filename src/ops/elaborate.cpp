@@ -326,9 +326,13 @@ Result<std::vector<Argument>> Elaborator::eval_arguments(const Expr& expr) {
   return arguments;
 }
 
-// A name that is both, `max` say, is the operator where a tensor is among the arguments.
+// A name that is both, `max` say, is the operator where a tensor is among the arguments. Operators without operands are
+// meant where there is no tensor: `constant(w)` asks a question.
 bool Elaborator::calls_operator(const Expr& expr, const std::vector<Argument>& arguments) const {
-  if (!table_.find(expr.text).valid()) return false;
+  const OpId op = table_.find(expr.text);
+  if (!op.valid()) return false;
+  if (table_[op].operands.empty())
+    return std::all_of(arguments.begin(), arguments.end(), [](const Argument& a) { return attr_of(a.value) != nullptr; });
   if (find_function(expr.text) == nullptr) return true;
   return std::any_of(arguments.begin(), arguments.end(), [](const Argument& a) { return is_tensor(a.value); });
 }
@@ -466,15 +470,19 @@ Result<std::vector<TermValue>> Elaborator::apply(OpId id, const std::vector<Argu
                                                  const Span& span) {
   const OpInfo& op = table_[id];
   std::vector<std::optional<TermValue>> operands;
+  std::vector<Type> types;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (is_absent(arguments[i].value)) {
       operands.push_back(std::nullopt);
+      types.emplace_back();
       continue;
     }
     FW_TRY(const TermValue term, operand_term(op, i, arguments[i], arguments, span));
     operands.push_back(term);
+    types.push_back(builder_.type(term));
   }
-  return at(builder_.apply(id, operands, attrs, span), span);
+  FW_TRY(const Attrs complete, at(table_.complete_attrs(id, attrs, types), span));
+  return at(builder_.apply(id, operands, complete, span), span);
 }
 
 Result<TermValue> Elaborator::operand_term(const OpInfo& op, std::size_t position, const Argument& argument,

@@ -11,7 +11,7 @@ struct Budget {
   std::size_t nodes = 0;
 };
 constexpr std::size_t kDeepest = 32;
-constexpr std::size_t kMostNodes = 1 << 20;
+constexpr std::size_t kMostNodes = 1 << 18;
 
 Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<const Type> operands, const Attrs& attrs,
                                        Budget& budget);
@@ -30,9 +30,7 @@ class TypeBuilder final : public TermBuilder {
                                        const Span& span) override {
     std::vector<Type> types;
     for (const auto& operand : operands) types.push_back(operand ? types_[operand->id] : Type());
-    Result<Attrs> complete = table_.complete_attrs(op, attrs, types);
-    if (!complete) return std::unexpected(with_place(std::move(complete).error(), span));
-    Result<std::vector<Type>> results = infer_within(table_, op, types, *complete, budget_);
+    Result<std::vector<Type>> results = infer_within(table_, op, types, attrs, budget_);
     if (!results) return std::unexpected(with_place(std::move(results).error(), span));
     std::vector<TermValue> values;
     for (Type& type : *results) values.push_back(add(std::move(type)));
@@ -50,7 +48,7 @@ class TypeBuilder final : public TermBuilder {
 Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<const Type> operands, const Attrs& attrs,
                                        Budget& budget) {
   if (++budget.nodes > kMostNodes)
-    return fail(ErrorKind::kResource, "the body of " + table[op].name + " has more than 2^20 nodes");
+    return fail(ErrorKind::kResource, "the body of " + table[op].name + " has more than 2^18 nodes");
   if (!table[op].body) return table.infer(op, operands, attrs);
   if (budget.depth == kDeepest) return fail("the body of " + table[op].name + " nests too deep; is it made of itself?");
   ++budget.depth;

@@ -108,7 +108,7 @@ using Selector = peg::parse_tree::selector<
         g::name, g::applied_name, g::operator_name, g::kebab_name, g::integer, g::decimal, g::infinity, g::approximate,
         g::truth, g::text, g::rest_argument, g::named_argument, g::arguments, g::call, g::fold_call, g::list_value,
         g::nested, g::slice_colon, g::index, g::field, g::power_operator, g::minus_sign, g::product_operator,
-        g::sum_operator, g::coalesce_operator, g::comparison_operator, g::word_not, g::expressions, g::alias,
+        g::sum_operator, g::coalesce_operator, g::comparison_operator, g::word_not, g::alias,
         g::tolerance, g::literal_pattern, g::optional_mark, g::name_pattern, g::wildcard_pattern, g::attribute_pattern,
         g::operands, g::result, g::application, g::choice, g::product_pattern_operator, g::optional_operator,
         g::optional_part, g::class_braces, g::class_operator, g::bounds_star, g::bounds_plus, g::bounds_range,

@@ -78,8 +78,8 @@ ast::OpDecl TreeReader::op(const TreeNode& node) {
 
 ast::ClassDecl TreeReader::opclass(const TreeNode& node) {
   ast::ClassDecl result{name(*node.children[0]), class_expression(*node.children[1]), nullptr};
-  if (node.children.size() < 3) return result;
-  for (auto& condition : expressions(*node.children[2])) {
+  for (std::size_t i = 2; i < node.children.size(); ++i) {
+    ast::ExprPtr condition = expression(*node.children[i]);
     if (result.where == nullptr) {
       result.where = std::move(condition);
       continue;
@@ -87,7 +87,7 @@ ast::ClassDecl TreeReader::opclass(const TreeNode& node) {
     ops::Expr both;
     both.kind = ops::Expr::Kind::kBinary;
     both.text = "and";
-    both.span = span(*node.children[2]);
+    both.span = span(*node.children[2], *node.children[i]);
     both.args = {result.where, std::move(condition)};
     result.where = std::make_shared<const ops::Expr>(std::move(both));
   }

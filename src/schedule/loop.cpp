@@ -7,8 +7,6 @@
 
 namespace fusewright::schedule {
 
-namespace {
-
 bool pointwise(const region::RegionValue& v) {
   switch (v.op_class) {
     case ops::OpClass::kElementwise: return v.scalar_op.has_value();
@@ -18,8 +16,6 @@ bool pointwise(const region::RegionValue& v) {
     default: return false;
   }
 }
-
-}  // namespace
 
 // The schedule's tile is {elements of a task}; the loop's extents are region::collapse_domain of the first output.
 Fit fit_loop(const Region& region, const Target& target) {

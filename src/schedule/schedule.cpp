@@ -10,28 +10,35 @@ namespace fusewright::schedule {
 
 namespace {
 
+constexpr std::pair<Template, std::string_view> kNames[] = {
+    {Template::kLoop, "loop"}, {Template::kReduce, "reduce"}, {Template::kRow, "row"},   {Template::kContract, "contract"},
+    {Template::kConv, "conv"}, {Template::kWindow, "window"}, {Template::kMove, "move"}, {Template::kHorizontal, "horizontal"},
+    {Template::kSort, "sort"},
+};
+
 struct Row {
   Template kind;
-  std::string_view name;
   Fit (*fit)(const Region&, const Target&);
 };
 
 // In order of preference: simpler loop structures first.
 constexpr std::array kTemplates{
-    Row{Template::kLoop, "loop", fit_loop},
+    Row{Template::kLoop, fit_loop},
+    Row{Template::kReduce, fit_reduce},
+    Row{Template::kRow, fit_row},
 };
 
 }  // namespace
 
 std::string_view name(Template kind) {
-  for (const Row& row : kTemplates)
-    if (row.kind == kind) return row.name;
+  for (const auto& [known, text] : kNames)
+    if (known == kind) return text;
   return "";
 }
 
 std::optional<Template> template_from_name(std::string_view name) {
-  for (const Row& row : kTemplates)
-    if (row.name == name) return row.kind;
+  for (const auto& [kind, text] : kNames)
+    if (text == name) return kind;
   return std::nullopt;
 }
 

@@ -12,6 +12,11 @@ inline std::unexpected<Refusal> refuse(std::string reason) { return std::unexpec
 
 // One function for each template; the table in schedule.cpp names them.
 Fit fit_loop(const Region& region, const Target& target);
+Fit fit_reduce(const Region& region, const Target& target);
+Fit fit_row(const Region& region, const Target& target);
+
+/// Whether one element of the value comes from one element of each operand, by index maps.
+bool pointwise(const region::RegionValue& value);
 
 /// Greatest number of scalar temporaries alive at once when the values that `body` says are in the innermost body are
 /// computed in their order, each once.

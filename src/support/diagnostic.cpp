@@ -83,17 +83,19 @@ std::string print_diagnostic(const Diagnostic& diagnostic) {
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-  std::vector<std::size_t> row;
+  std::vector<std::size_t> row, above, above_that;  // of the table of edit distances; two letters swapped are one edit
   for (const std::string& candidate : candidates) {
     row.resize(candidate.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < word.size(); ++i) {
-      std::size_t diagonal = row[0];
+      above_that = std::move(above);
+      above = row;
       row[0] = i + 1;
       for (std::size_t j = 0; j < candidate.size(); ++j) {
-        const std::size_t substitute = diagonal + (word[i] == candidate[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
+        const std::size_t substitute = above[j] + (word[i] == candidate[j] ? 0 : 1);
+        row[j + 1] = std::min({substitute, row[j] + 1, above[j + 1] + 1});
+        if (i > 0 && j > 0 && word[i] == candidate[j - 1] && word[i - 1] == candidate[j])
+          row[j + 1] = std::min(row[j + 1], above_that[j - 1] + 1);
       }
     }
     if (row.back() < best_distance) {

@@ -73,9 +73,9 @@ std::vector<Signature> signatures(bool vectors) {
   static constexpr struct {
     const char *suffix, *type;
     bool vector;
-  } kShapes[] = {{"f32", "float", false},          {"f64", "double", false},         {"f32x4", "<4 x float>", true},
-                 {"f32x8", "<8 x float>", true},   {"f32x16", "<16 x float>", true}, {"f64x2", "<2 x double>", true},
-                 {"f64x4", "<4 x double>", true},  {"f64x8", "<8 x double>", true}};
+  } kShapes[] = {{"f32", "float", false},         {"f64", "double", false},         {"f32x4", "<4 x float>", true},
+                 {"f32x8", "<8 x float>", true},  {"f32x16", "<16 x float>", true}, {"f64x2", "<2 x double>", true},
+                 {"f64x4", "<4 x double>", true}, {"f64x8", "<8 x double>", true}};
   std::vector<Signature> result;
   for (const auto& function : fusewright::math::avx2_functions()) {
     for (const auto& shape : kShapes) {
@@ -113,7 +113,8 @@ std::string callers(const std::vector<Signature>& functions, const std::string& 
     out << "declare " << s.type << " @" << s.name << "(" << s.type << more << ")\n"
         << "define void @call_" << s.name << "(ptr %p, ptr %q) #0 {\n"
         << "  %a = load " << s.type << ", ptr %p, align 4\n"
-        << "  %r = call " << s.type << " @" << s.name << "(" << s.type << " %a" << (s.arity == 2 ? more + " %a" : "") << ")\n"
+        << "  %r = call " << s.type << " @" << s.name << "(" << s.type << " %a" << (s.arity == 2 ? more + " %a" : "")
+        << ")\n"
         << "  store " << s.type << " %r, ptr %q, align 4\n  ret void\n}\n";
   }
   out << "attributes #0 = { " << attributes << " }\n";
@@ -135,9 +136,11 @@ TEST_CASE("x86 bitcode is inlined whole into callers for AVX2 and for AVX-512", 
   const Folder folder;
   folder.write("math.bc", fusewright::math::x86_bitcode());
   const std::string base = "\"target-cpu\"=\"x86-64-v3\"";
-  for (const std::string& attributes : {base, base + " \"target-features\"=\"+avx512f,+avx512bw,+avx512dq,+avx512vl\""}) {
+  for (const std::string& attributes :
+       {base, base + " \"target-features\"=\"+avx512f,+avx512bw,+avx512dq,+avx512vl\""}) {
     std::ofstream(folder / "callers.ll") << callers(signatures(true), attributes);
-    REQUIRE(run("llvm-link-22 --only-needed " + folder / "callers.ll" + " " + folder / "math.bc" + " -o " + folder / "linked.bc"));
+    REQUIRE(run("llvm-link-22 --only-needed " + folder / "callers.ll" + " " + folder / "math.bc" + " -o " +
+                folder / "linked.bc"));
     REQUIRE(run("opt-22 -passes=always-inline,globaldce -S " + folder / "linked.bc" + " -o " + folder / "inlined.ll"));
     const std::string text = read(folder / "inlined.ll");
     CHECK(text.find("@call_fw_exp_f32x16") != std::string::npos);
@@ -157,7 +160,8 @@ TEST_CASE("ptxas accepts the nvptx bitcode, and nothing in it may be contracted"
   REQUIRE(run("llc-22 -mcpu=sm_80 " + folder / "math.bc" + " -o " + folder / "math.ptx"));
   const std::string ptx = read(folder / "math.ptx");
   CHECK(ptx.find(".extern") == std::string::npos);
-  CHECK_FALSE(std::regex_search(ptx, std::regex("\t(call|add\\.f|sub\\.f|mul\\.f|div\\.(full|approx)|sqrt\\.approx|[a-z.]*\\.ftz)")));
+  CHECK_FALSE(std::regex_search(
+      ptx, std::regex("\t(call|add\\.f|sub\\.f|mul\\.f|div\\.(full|approx)|sqrt\\.approx|[a-z.]*\\.ftz)")));
   if (!have({"ptxas"})) return;
   CHECK(run("ptxas -arch=sm_80 " + folder / "math.ptx" + " -o " + folder / "math.cubin"));
 }

@@ -16,8 +16,8 @@ class Reference {
   ~Reference();
 
   /// Error of `got` as the value at (x, y), in units in the last place of the exact value (of the smallest denormal
-  /// below the normal range). Zero for NaN where NaN is right and for infinity where the exact value rounds to it; infinite
-  /// for NaN where it is wrong. Unary functions do not look at y.
+  /// below the normal range). Zero for NaN where NaN is right and for infinity where the exact value rounds to it;
+  /// infinite for NaN where it is wrong. Unary functions do not look at y.
   double ulp_error(float x, float y, float got);
   double ulp_error(double x, double y, double got);
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/frontend/hlo/combiner.hpp"
 #include "src/frontend/hlo/handlers.hpp"
 #include "src/frontend/hlo/opcodes.hpp"
@@ -120,8 +122,11 @@ Result<Leaves> import_conditional(Site& site) {
   if (branches.empty() || branches.size() + 1 != site.operands.size())
     return site.wrong("it has " + std::to_string(branches.size()) + " branches and operands for " +
                       std::to_string(site.operands.size() - 1));
+  // Branches that all get the same tensors share them; else each reads its part of the list.
+  const bool shared = std::all_of(site.operands.begin() + 2, site.operands.end(),
+                                  [&](const Leaves& leaves) { return leaves == site.operands[1]; });
   std::vector<Value> values = {site.operands[0][0]};
-  for (std::size_t i = 1; i < site.operands.size(); ++i)
+  for (std::size_t i = 1; i < (shared ? 2 : site.operands.size()); ++i)
     values.insert(values.end(), site.operands[i].begin(), site.operands[i].end());
   const std::vector<Type> types = types_of(site, {values.begin() + 1, values.end()});
   std::vector<graph::ComputationId> bodies;
@@ -130,7 +135,7 @@ Result<Leaves> import_conditional(Site& site) {
   for (std::size_t i = 0; i < branches.size(); ++i) {
     const std::size_t count = site.operands[i + 1].size();
     FW_TRY(const graph::ComputationId body, site.importer.import_body(site, branches[i], types, offset, count));
-    offset += count;
+    if (!shared) offset += count;
     bodies.push_back(body);
     const std::vector<Type> given = result_types(site, body);
     if (i == 0) results = given;

@@ -92,21 +92,23 @@ Result<std::optional<Leaves>> as_arg_reduction(Site& site, const Combiner& combi
   return Leaves{value, index};
 }
 
-// A window that reaches from the first element to the current one is a cumulative operation.
+// A window that reaches from the first element to the current one, or to the one before it, is a cumulative operation.
 std::optional<ops::Attrs> as_scan(const Window& w, const ops::Shape& shape) {
   std::optional<std::size_t> axis;
+  bool exclusive = false, reverse = false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (w.stride[i] != 1 || w.lhs_dilate[i] != 1 || w.rhs_dilate[i] != 1) return std::nullopt;
     if (w.size[i] == 1 && w.pad_low[i] == 0 && w.pad_high[i] == 0) continue;
     if (axis || Dim(w.size[i]) != shape[i]) return std::nullopt;
-    const std::int64_t reach = w.size[i] - 1;
-    const bool forward = w.pad_low[i] == reach && w.pad_high[i] == 0;
-    const bool backward = w.pad_low[i] == 0 && w.pad_high[i] == reach;
-    if (!forward && !backward) return std::nullopt;
+    exclusive = w.pad_low[i] < 0 || w.pad_high[i] < 0;
+    reverse = w.pad_low[i] < w.pad_high[i];
+    const std::int64_t skipped = exclusive ? 1 : 0;
+    const std::int64_t near = reverse ? w.pad_low[i] : w.pad_high[i], far = reverse ? w.pad_high[i] : w.pad_low[i];
+    if (near != -skipped || far != w.size[i] - 1 + skipped) return std::nullopt;
     axis = i;
   }
   if (!axis) return std::nullopt;
-  return ops::Attrs{{"axis", static_cast<std::int64_t>(*axis)}, {"exclusive", false}, {"reverse", w.pad_low[*axis] == 0}};
+  return ops::Attrs{{"axis", static_cast<std::int64_t>(*axis)}, {"exclusive", exclusive}, {"reverse", reverse}};
 }
 
 }  // namespace

@@ -55,27 +55,42 @@ Values batch_norm(Call& c) {
   const DType dtype = c.e.dtype(c.in(0));
   Values operands = {c.in(0)};
   for (std::size_t i = 1; i < 5; ++i) operands.push_back(c.e.convert(c.in(i), dtype));
-  return {c.e.op("batch_norm", operands, {{"epsilon", c.float_attr("epsilon", 1e-5f)}, {"axis", std::int64_t{1}}})};
+  return {c.e.op("batch_norm", operands, {{"epsilon", c.float_attr("epsilon", 1e-5f)}, {"feature", std::int64_t{1}}})};
 }
 
 Values instance_norm(Call& c) {
   return {c.e.op("instance_norm", {c.in(0), c.in(1), c.in(2)}, {{"epsilon", c.float_attr("epsilon", 1e-5f)}})};
 }
 
+// Normalised in f32 (stash_type 1): where x is narrower, the operator that rounds in between.
+bool narrow(Call& c, Value x) {
+  if (c.int_attr("stash_type", 1) != 1) unsupported("attribute 'stash_type' other than 1 (float) is not supported");
+  return ops::bit_width(c.e.dtype(x)) < 32;
+}
+
 Values layer_norm(Call& c) {
   const Value x = c.in(0);
+  const Ints dims = c.e.dims(x);
   const std::int64_t axis = c.axis(c.int_attr("axis", -1), c.e.rank(x));
-  if (c.int_attr("stash_type", 1) != 1) unsupported("attribute 'stash_type' other than 1 (float) is not supported");
   Values operands = {x, c.in(1)};
   if (c.has(2)) operands.push_back(c.in(2));
-  return c.e.op_results("layer_norm", operands, {{"axis", axis}, {"epsilon", c.float_attr("epsilon", 1e-5f)}});
+  Values results = c.e.op_results(narrow(c, x) ? "stashed_layer_norm" : "layer_norm", operands,
+                                  {{"axis", axis}, {"epsilon", c.float_attr("epsilon", 1e-5f)}});
+  Ints axes;
+  for (std::int64_t i = axis; i < c.e.rank(x); ++i) axes.push_back(i);
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    results[i] = c.wants(static_cast<int>(i)) ? c.e.keep_axes(results[i], dims, axes) : Value{};
+  }
+  return results;
 }
 
 Values rms_norm(Call& c) {
   const Value x = c.in(0);
   const std::int64_t axis = c.axis(c.int_attr("axis", -1), c.e.rank(x));
-  if (c.int_attr("stash_type", 1) != 1) unsupported("attribute 'stash_type' other than 1 (float) is not supported");
-  return {c.e.op("rms_norm", {x, c.in(1)}, {{"axis", axis}, {"epsilon", c.float_attr("epsilon", 1e-5f)}})};
+  Attrs attrs = {{"epsilon", c.float_attr("epsilon", 1e-5f)}};
+  if (!narrow(c, x) && axis == c.e.rank(x) - 1) return {c.e.op("rms_norm", {x, c.in(1)}, attrs)};
+  attrs.set("axis", axis);
+  return {c.e.op("stashed_rms_norm", {x, c.in(1)}, attrs)};
 }
 
 Values group_norm(Call& c) {
