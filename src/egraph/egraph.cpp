@@ -238,16 +238,15 @@ void EGraph::refresh_node(std::uint32_t id) {
   const TypeId type = own_type_[id];
   const std::uint32_t twin =
       hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, n.op, n.attrs, own, type); });
-  if (twin == NodeTable::kNone) {
-    if (hashcons_.full()) {
-      grow_table();
-      if (id + 1 != nodes_.size()) return;  // entered with the others
-    }
+  // Of two congruent nodes the older stays: it may be the model's own.
+  if (twin == NodeTable::kNone || id < twin) {
+    if (twin != NodeTable::kNone) nodes_[twin].dead = true;
+    if (hashcons_.full()) grow_table();  // may enter it once already, which does no harm
     hashcons_.insert(hash, id);
-    return;
   }
+  if (twin == NodeTable::kNone) return;
   const bool swapped = n.commutes && operands_[n.first] != operands_[nodes_[twin].first];
-  n.dead = true;
+  if (id > twin) n.dead = true;
   --live_;
   unite(EClassId(id), EClassId(twin),
         {swapped ? Reason::Kind::kCongruenceSwapped : Reason::Kind::kCongruence, {}});

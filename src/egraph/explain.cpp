@@ -37,24 +37,26 @@ class Explainer {
  private:
   /// The only way between two terms in the proof forest.
   std::vector<ProofStep> path(EClassId a, EClassId b) const {
-    std::unordered_set<EClassId> above;
-    EClassId at = a;
-    above.insert(at);
-    while (egraph_.proof_parent(at) != at) {
-      at = egraph_.proof_parent(at);
-      above.insert(at);
+    const auto depth = [this](EClassId t) {
+      std::size_t links = 0;
+      for (; egraph_.proof_parent(t) != t; t = egraph_.proof_parent(t)) ++links;
+      return links;
+    };
+    std::size_t below_a = depth(a), below_b = depth(b);
+    std::vector<ProofStep> steps, back;
+    while (a != b) {
+      FW_CHECK(below_a + below_b > 0) << "two terms that are not equal";
+      if (below_a >= below_b) {
+        steps.push_back({a, egraph_.proof_parent(a), egraph_.proof_reason(a), true});
+        a = egraph_.proof_parent(a);
+        --below_a;
+      } else {
+        back.push_back({egraph_.proof_parent(b), b, egraph_.proof_reason(b), true});
+        b = egraph_.proof_parent(b);
+        --below_b;
+      }
     }
-    std::vector<ProofStep> down;
-    for (at = b; !above.contains(at); at = egraph_.proof_parent(at)) {
-      FW_CHECK(egraph_.proof_parent(at) != at) << "terms " << a.index << " and " << b.index << " are not equal";
-      down.push_back({egraph_.proof_parent(at), at, egraph_.proof_reason(at), true});
-    }
-    const EClassId meet = at;
-    std::vector<ProofStep> steps;
-    for (at = a; at != meet; at = egraph_.proof_parent(at)) {
-      steps.push_back({at, egraph_.proof_parent(at), egraph_.proof_reason(at), true});
-    }
-    steps.insert(steps.end(), down.rbegin(), down.rend());
+    steps.insert(steps.end(), back.rbegin(), back.rend());
     for (ProofStep& step : steps) {
       if (step.reason.kind != Reason::Kind::kApplication) continue;
       decode(egraph_, program_, egraph_[step.reason.application].pattern, egraph_.matched(step.reason.application),

@@ -29,11 +29,12 @@ class Elements {
 
   /// An index expression over this domain, s64. `runtime` holds the values of the map's runtime variables.
   ExprId index(const region::IndexExpr& expr, const region::IndexMap& map, const std::vector<ExprId>& runtime);
+  /// Whether all constraints hold (pred).
+  ExprId guard(const std::vector<region::Constraint>& constraints, const region::IndexMap& map, const std::vector<ExprId>& runtime);
 
  private:
   ExprId node(const region::AccessGraph& graph, const region::AccessNode& node, const std::vector<ExprId>& made);
   ExprId capture(const region::RegionValue& value, const region::IndexMap& map, const std::vector<ExprId>& runtime);
-  ExprId guard(const std::vector<region::Constraint>& constraints, const region::IndexMap& map, const std::vector<ExprId>& runtime);
   ExprId literal(const region::RegionValue& value);
 
   KernelBuilder& builder_;

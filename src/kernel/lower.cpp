@@ -12,7 +12,7 @@ Result<Kernel> lower(const region::Region& region, const schedule::Schedule& sch
     case schedule::Template::kReduce:
     case schedule::Template::kRow: return lower_rows(in);
     case schedule::Template::kContract:
-    case schedule::Template::kConv:
+    case schedule::Template::kConv: return lower_contraction(in);
     case schedule::Template::kWindow:
     case schedule::Template::kMove:
     case schedule::Template::kHorizontal:

@@ -26,6 +26,8 @@ constexpr std::array kTemplates{
     Row{Template::kLoop, fit_loop},
     Row{Template::kReduce, fit_reduce},
     Row{Template::kRow, fit_row},
+    Row{Template::kContract, fit_contract},
+    Row{Template::kConv, fit_conv},
 };
 
 }  // namespace

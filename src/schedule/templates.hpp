@@ -14,6 +14,8 @@ inline std::unexpected<Refusal> refuse(std::string reason) { return std::unexpec
 Fit fit_loop(const Region& region, const Target& target);
 Fit fit_reduce(const Region& region, const Target& target);
 Fit fit_row(const Region& region, const Target& target);
+Fit fit_contract(const Region& region, const Target& target);
+Fit fit_conv(const Region& region, const Target& target);
 
 /// Whether one element of the value comes from one element of each operand, by index maps.
 bool pointwise(const region::RegionValue& value);
