@@ -25,6 +25,8 @@ class X86Executable final : public kernel::Executable {
     FW_CHECK(index < kernels_.size()) << "there is no kernel " << index;
     const LoadedKernel& kernel = kernels_[index];
     FW_CHECK(buffers.size() == kernel.buffers) << buffers.size() << " buffers for " << kernel.buffers;
+    for (const void* buffer : buffers)
+      FW_CHECK(reinterpret_cast<std::uintptr_t>(buffer) % 64 == 0) << "a buffer is not aligned to 64 bytes";
     const std::lock_guard lock(running_);
     if (kernel.scratch_bytes > 0) FW_TRY_STATUS(provide_scratch(std::max(threads, 1)));
     for (const LoadedKernel::Step& step : kernel.launches) {

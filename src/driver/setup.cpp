@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "backends/x86/compile.hpp"
+#include "backends/x86/x86.hpp"
 #include "fusewright/driver/compile.hpp"
 #include "fusewright/rule/check.hpp"
 
@@ -10,7 +10,7 @@ namespace fusewright::driver {
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> table{
-      {"cpu", kernel::TargetFamily::kCpu, "x86-avx512", [](const auto& kernels) { return x86::compile_x86(kernels); }},
+      {"cpu", kernel::TargetFamily::kCpu, "x86-avx512", [](const auto& kernels) { return backend_x86::compile_x86(kernels); }},
   };
   return table;
 }

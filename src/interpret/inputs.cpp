@@ -5,6 +5,7 @@
 
 #include "src/interpret/bits.hpp"
 #include "src/interpret/elements.hpp"
+#include "src/interpret/parallel.hpp"
 
 namespace fusewright::interpret {
 namespace {
@@ -23,20 +24,26 @@ std::int64_t fan_in(const Dims& dims) {
   return std::max<std::int64_t>(1, product(dims) / std::max<std::int64_t>(1, results));
 }
 
+template <class Make>
+void each_element(const Tensor& out, Make make) {
+  parallel_for(out.elements(), grain_for(20), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) make(i, static_cast<std::uint64_t>(i));
+  });
+}
+
 }  // namespace
 
 Result<ops::Tensor> make_input(const ops::Type& type, std::uint64_t seed, std::uint64_t index) {
   FW_TRY(Tensor out, empty_of(type));
   const std::uint64_t stream = random_stream(seed, index);
-  for (std::int64_t i = 0; i < out.elements(); ++i) {
-    const auto counter = static_cast<std::uint64_t>(i);
+  each_element(out, [&](std::int64_t i, std::uint64_t counter) {
     if (ops::is_float(type.dtype))
       ops::set_double(out, i, random_normal(stream, counter));
     else if (type.dtype == DType::kPred)
       ops::set_int(out, i, static_cast<std::int64_t>(random_bits(stream, counter) >> 63));
     else
       ops::set_int(out, i, static_cast<std::int64_t>(random_bits(stream, counter) >> 61));
-  }
+  });
   return out;
 }
 
@@ -45,11 +52,9 @@ Result<ops::Tensor> random_weight(const ops::Type& type, std::uint64_t seed, std
   FW_TRY(Tensor out, empty_of(type));
   const std::uint64_t stream = random_stream(seed, index);
   const double scale = out.dims.size() < 2 ? 0 : std::sqrt(2.0 / static_cast<double>(fan_in(out.dims)));
-  for (std::int64_t i = 0; i < out.elements(); ++i) {
-    const auto counter = static_cast<std::uint64_t>(i);
-    ops::set_double(out, i, out.dims.size() < 2 ? 0.5 + 1.5 * random_uniform(stream, counter)
-                                                : scale * random_normal(stream, counter));
-  }
+  each_element(out, [&](std::int64_t i, std::uint64_t counter) {
+    ops::set_double(out, i, out.dims.size() < 2 ? 0.5 + 1.5 * random_uniform(stream, counter) : scale * random_normal(stream, counter));
+  });
   return out;
 }
 

@@ -13,7 +13,7 @@ Result<Kernel> lower(const region::Region& region, const schedule::Schedule& sch
     case schedule::Template::kRow: return lower_rows(in);
     case schedule::Template::kContract:
     case schedule::Template::kConv: return lower_contraction(in);
-    case schedule::Template::kWindow:
+    case schedule::Template::kWindow: return lower_window(in);
     case schedule::Template::kMove:
     case schedule::Template::kHorizontal:
     case schedule::Template::kSort: break;

@@ -18,6 +18,7 @@ struct LowerInput {
 // One function for each template; the switch in lower.cpp names them.
 Result<Kernel> lower_loop(const LowerInput& in);
 Result<Kernel> lower_rows(const LowerInput& in);         ///< reduce and row
+Result<Kernel> lower_window(const LowerInput& in);
 Result<Kernel> lower_contraction(const LowerInput& in);  ///< contract and conv
 
 }  // namespace fusewright::kernel

@@ -21,8 +21,50 @@ struct Declarations {
   std::vector<Rule> rules;
 };
 
-Declarations collect(const std::vector<ast::File>& files) {
+/// The highest layer in which each name is declared; what has the same name below it is replaced.
+class Layers {
+ public:
+  Layers(const std::vector<ast::File>& files, Reports& reports) : reports_(reports) {
+    for (const auto& file : files) {
+      for (const auto& item : file.items) {
+        const auto [kind, name] = declared(item);
+        if (name == nullptr) continue;
+        auto& top = top_[{kind, name->text}];
+        if (file.layer >= top.layer) top = {file.layer, name->span};
+      }
+    }
+  }
+
+  /// Notes what is replaced.
+  bool keeps(const ast::File& file, const ast::Item& item) {
+    const auto [kind, name] = declared(item);
+    if (name == nullptr) return true;
+    const auto& top = top_.at({kind, name->text});
+    if (file.layer == top.layer) return true;
+    const LineColumn place = line_column(name->span);
+    reports_.note(top.span, "'" + name->text + "' replaces the one of " + file.source->name + ":" + std::to_string(place.line));
+    return false;
+  }
+
+ private:
+  struct Top {
+    std::uint32_t layer = 0;
+    Span span;
+  };
+  static std::pair<int, const ast::Name*> declared(const ast::Item& item) {
+    if (const auto* op = std::get_if<ast::OpDecl>(&item.what)) return {0, &op->name};
+    if (const auto* opclass = std::get_if<ast::ClassDecl>(&item.what)) return {1, &opclass->name};
+    if (const auto* rule = std::get_if<ast::RuleDecl>(&item.what)) return {2, &rule->name};
+    return {3, nullptr};
+  }
+
+  Reports& reports_;
+  std::map<std::pair<int, std::string>, Top> top_;
+};
+
+Declarations collect(const std::vector<ast::File>& files, Reports& reports) {
   Declarations all;
+  Layers layers(files, reports);
   for (const auto& file : files) {
     std::string rest_of_file;
     std::vector<std::pair<std::string, std::uint32_t>> blocks;  // name, items left
@@ -30,6 +72,11 @@ Declarations collect(const std::vector<ast::File>& files) {
       while (!blocks.empty() && blocks.back().second == 0) blocks.pop_back();
       for (auto& [name, left] : blocks) --left;
       const std::string& ruleset = blocks.empty() ? rest_of_file : blocks.back().first;
+      if (const auto* set = std::get_if<ast::Ruleset>(&item.what)) {
+        if (set->block) blocks.emplace_back(set->name.text, set->items);
+        else rest_of_file = set->name.text;
+      }
+      if (!layers.keeps(file, item)) continue;
       if (const auto* op = std::get_if<ast::OpDecl>(&item.what)) {
         all.ops.push_back(op);
         all.op_docs.push_back(item.doc);
@@ -37,9 +84,6 @@ Declarations collect(const std::vector<ast::File>& files) {
         all.classes.push_back(opclass);
       } else if (const auto* rule = std::get_if<ast::RuleDecl>(&item.what)) {
         all.rules.push_back({rule, item.doc, ruleset});
-      } else if (const auto* set = std::get_if<ast::Ruleset>(&item.what)) {
-        if (set->block) blocks.emplace_back(set->name.text, set->items);
-        else rest_of_file = set->name.text;
       }
     }
   }
@@ -82,7 +126,7 @@ void check_kebab(const ast::Name& name, Reports& reports) {
 
 Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base) {
   Reports reports;
-  const Declarations all = collect(files);
+  const Declarations all = collect(files, reports);
   auto table = std::make_shared<const ops::OpTable>(declare_ops(all.ops, all.op_docs, base, reports));
   Classes classes = builtin_classes(*table);
   declare_classes(all.classes, *table, reports, classes);

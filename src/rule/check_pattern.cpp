@@ -453,7 +453,7 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
     pending_.push_back({{}, equal(named(fresh, span), normal, span), text, span});
   } else if (value.kind == Expr::Kind::kList) {
     list_attr(pattern, fresh);
-  } else {
+  } else if (!range_attr(pattern, fresh)) {
     pending_.push_back({{}, equal(named(fresh, span), pattern.value, span), text, span});
   }
 }
@@ -477,6 +477,31 @@ void PatternScope::list_attr(const ast::AttrPattern& pattern, const std::string&
       pending_.push_back({{}, equal(element, list.args[i], item.span), text, list.span});
     }
   }
+}
+
+/// `axes = range(a, rank(x))` with a new name a: the first of the axes.
+bool PatternScope::range_attr(const ast::AttrPattern& pattern, const std::string& fresh) {
+  const Expr& range = *pattern.value;
+  if (range.kind != Expr::Kind::kCall || range.text != "range" || range.args.size() != 2) return false;
+  const Expr& first = *range.args[0];
+  if (first.kind != Expr::Kind::kName || scope.contains(first.text)) return false;
+  const std::string text = pattern.name.text + " == " + ops::print_expr(range);
+  const ExprPtr whole = named(fresh, range.span);
+  const ExprPtr length = node(Expr::Kind::kCall, "len", range.span, {whole});
+  const ExprPtr some = node(Expr::Kind::kBinary, ">", range.span, {length, number(0, range.span)});
+  pending_.push_back({{}, some, text, range.span});
+  scope.emplace(first.text, Binding{Binding::Kind::kAttr, first.span, {}, false, false});
+  let_names_.insert(first.text);
+  pending_.push_back({first.text, node(Expr::Kind::kIndex, {}, first.span, {whole, number(0, first.span)}), {}, first.span});
+  pending_.push_back({{}, equal(whole, pattern.value, range.span), text, range.span});
+  return true;
+}
+
+std::string PatternScope::test_number(const ExprPtr& expr) {
+  const std::string fresh = "number@" + std::to_string(expr->span.begin);
+  scope.try_emplace(fresh, Binding{Binding::Kind::kAttr, expr->span, {}, false, true});
+  pending_.push_back({{}, equal(named(fresh, expr->span), expr, expr->span), ops::print_expr(*expr), expr->span});
+  return fresh;
 }
 
 std::vector<Step> PatternScope::finish(std::vector<Guard>& guards, ExprPlace place) {

@@ -108,6 +108,8 @@ class PatternScope {
   /// `operand` gives the Env name of operand i, for axes that count from its end.
   void attr(const ast::AttrPattern& pattern, const OpSet& ops, const std::function<std::string(std::size_t)>& operand,
             std::vector<AttrPattern>& into);
+  /// The Env name of a number that must equal `expr`.
+  std::string test_number(const ExprPtr& expr);
   /// Guards and lets of the attributes, once everything is bound; guards are appended to `guards`.
   std::vector<Step> finish(std::vector<Guard>& guards, ExprPlace place);
 
@@ -123,6 +125,7 @@ class PatternScope {
     Span span;
   };
   void list_attr(const ast::AttrPattern& pattern, const std::string& fresh);
+  bool range_attr(const ast::AttrPattern& pattern, const std::string& fresh);
 
   const RuleContext& c_;
   std::vector<Pending> pending_;

@@ -188,6 +188,8 @@ class BodyPattern {
   }
 
   std::optional<std::uint32_t> convert(const ExprPtr& expr) {
+    const bool leaf = expr->kind == Expr::Kind::kInt || expr->kind == Expr::Kind::kFloat || expr->kind == Expr::Kind::kName;
+    if (!leaf && of_attrs(*expr)) return computed_number(expr);
     switch (expr->kind) {
       case Expr::Kind::kInt: return number(static_cast<double>(expr->integer), expr->span);
       case Expr::Kind::kFloat: return number(expr->number, expr->span);
@@ -199,9 +201,9 @@ class BodyPattern {
         if (expr->args[0]->kind == Expr::Kind::kCall) return call(expr->args[0], expr->text);
         return give_up("one call gives several values");
       case Expr::Kind::kConditional: {
-        const auto decided = condition(*expr->args[1]);
+        const auto decided = condition(*expr->args[0]);
         if (!decided) return give_up("a condition in its body depends on attributes");
-        return convert(expr->args[*decided ? 0 : 2]);
+        return convert(expr->args[*decided ? 1 : 2]);
       }
       case Expr::Kind::kString:
       case Expr::Kind::kBool:
@@ -238,6 +240,7 @@ class BodyPattern {
     if (const auto* spec = attr_spec(text)) return attr_number(*spec, expr->span);
     const auto let = lets_.find(text);
     if (let == lets_.end()) return give_up("'" + text + "' is no tensor");
+    if (of_attrs(*let->second)) return computed_number(let->second);
     if (scope_.scope.contains(text)) return variable(text, expr->span);
     const auto node = convert(let->second);
     if (!node) return std::nullopt;
@@ -267,6 +270,16 @@ class BodyPattern {
     } else {
       node.literal.any = true;
     }
+    return add(std::move(node));
+  }
+
+  /// A number that attributes and shapes give: any constant, and a test that it is that number.
+  std::uint32_t computed_number(const ExprPtr& expr) {
+    PatternNode node;
+    node.kind = PatternNode::Kind::kLiteral;
+    node.span = expr->span;
+    node.literal.any = true;
+    node.literal.bind = scope_.test_number(inline_lets(expr));
     return add(std::move(node));
   }
 
@@ -307,9 +320,6 @@ class BodyPattern {
   }
 
   std::optional<std::uint32_t> unary(const Expr& expr) {
-    const Expr& arg = *expr.args[0];
-    if (expr.text == "-" && arg.kind == Expr::Kind::kInt) return number(-static_cast<double>(arg.integer), expr.span);
-    if (expr.text == "-" && arg.kind == Expr::Kind::kFloat) return number(-arg.number, expr.span);
     return apply(expr.text == "-" ? "neg" : "not", expr.args, expr.span);
   }
 
@@ -323,16 +333,17 @@ class BodyPattern {
     }
     const auto op = kOps.find(expr.text);
     if (op == kOps.end()) return give_up("there is no operator for '" + expr.text + "'");
-    for (const auto& arg : expr.args) {
-      if (!of_attrs(*arg)) return apply(op->second, expr.args, expr.span);
-    }
-    return give_up("its body computes with attributes where a tensor stands");
+    return apply(op->second, expr.args, expr.span);
   }
 
-  /// Made of numbers and attributes alone.
+  /// Made of numbers, attributes and shapes alone.
   bool of_attrs(const Expr& expr) const {
-    if (expr.kind == Expr::Kind::kName) return attr_spec(expr.text) != nullptr;
-    if (expr.kind == Expr::Kind::kCall) return expr.text == "shape" || expr.text == "dim" || expr.text == "rank" || expr.text == "size";
+    if (expr.kind == Expr::Kind::kCall) return expr.text == "dim" || expr.text == "rank" || expr.text == "size" || expr.text == "prod";
+    if (expr.kind == Expr::Kind::kConditional || expr.kind == Expr::Kind::kString || expr.kind == Expr::Kind::kResult) return false;
+    if (expr.kind == Expr::Kind::kName) {
+      const auto let = lets_.find(expr.text);
+      return attr_spec(expr.text) != nullptr || (let != lets_.end() && of_attrs(*let->second));
+    }
     return std::all_of(expr.args.begin(), expr.args.end(), [&](const auto& a) { return a == nullptr || of_attrs(*a); });
   }
 

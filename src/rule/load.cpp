@@ -18,6 +18,7 @@ namespace {
 class Loader {
  public:
   void add_path(const std::string& path) {
+    ++layer_;
     std::error_code ec;
     if (!fs::is_directory(path, ec)) {
       add_file(path, {});
@@ -57,6 +58,7 @@ class Loader {
       for (const auto& d : file.error().diagnostics) reports_.error(d.span, d.message, d.suggestion, d.notes);
       return;
     }
+    file->layer = layer_;
     open_.push_back(id);
     for (const auto& item : file->items) {
       const auto* include = std::get_if<ast::Include>(&item.what);
@@ -74,6 +76,7 @@ class Loader {
 
  private:
   Reports reports_;
+  std::uint32_t layer_ = 0;
   std::set<std::string> seen_;
   std::vector<std::string> open_;
   std::vector<ast::File> files_;

@@ -254,7 +254,7 @@ Result<ast::File> parse_rules(const SourcePtr& source) {
   if (!scan.errors.empty()) return std::unexpected(Error{ErrorKind::kInput, scan.errors});
 
   TreeReader reader(source, scan);
-  ast::File file{source, {}};
+  ast::File file{source, 0, {}};
   Error error;
   std::vector<std::size_t> open_blocks;
   const auto close_block = [&] {

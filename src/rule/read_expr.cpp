@@ -41,7 +41,9 @@ Span TreeReader::span(const TreeNode& node) const { return span(node, node); }
 
 Span TreeReader::span(const TreeNode& first, const TreeNode& last) const {
   const auto begin = static_cast<std::uint32_t>(first.m_begin.data - source_->text.data());
-  auto end = static_cast<std::uint32_t>(last.m_end.data - source_->text.data());
+  const TreeNode* tail = &last;
+  while (!tail->has_content() && !tail->children.empty()) tail = tail->children.back().get();  // folded nodes keep no end
+  auto end = static_cast<std::uint32_t>(tail->m_end.data - source_->text.data());
   while (end > begin && !scan_.significant[end - 1]) --end;
   return {source_, begin, end};
 }
@@ -219,7 +221,7 @@ ExprPtr TreeReader::conditional(const TreeNode& node) {
   ExprPtr value = expression(*node.children.back());
   for (std::size_t i = node.children.size() - 1; i >= 2; i -= 2) {
     Expr expr = make(Expr::Kind::kConditional, span(*node.children[i - 2], *node.children.back()));
-    expr.args = {expression(*node.children[i - 2]), expression(*node.children[i - 1]), std::move(value)};
+    expr.args = {expression(*node.children[i - 1]), expression(*node.children[i - 2]), std::move(value)};
     value = share(std::move(expr));
   }
   return value;

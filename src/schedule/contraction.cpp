@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fusewright/schedule/window.hpp"
 #include "templates.hpp"
 
 namespace fusewright::schedule {
@@ -112,15 +113,7 @@ void input_position(IndexMap& map, const Window& w, const Ints& input, const std
   for (std::size_t s = 0; s < tap.size(); ++s) {
     const auto axis = static_cast<std::size_t>(w.lhs[s + 2]);
     const IndexExpr t = w.reversal[s] != 0 ? tap[s] * -1 + region::index_constant(kernel[s] - 1) : tap[s];
-    const std::int64_t step = w.lhs_dilation[s];
-    const std::int64_t shift = std::max<std::int64_t>(0, (w.low[s] + step - 1) / step);
-    IndexExpr at = out_at[s] * w.strides[s] + t * w.rhs_dilation[s] + region::index_constant(shift * step - w.low[s]);
-    at = simplify(at, map);
-    if (step > 1) map.constraints.push_back({simplify(floor_mod(at, step), map), 0, 0});
-    const IndexExpr position = simplify(floor_div(at, step) + region::index_constant(-shift), map);
-    const region::Range range = range_of(position, map);
-    if (range.low < 0 || range.high >= input[axis]) map.constraints.push_back({position, 0, input[axis] - 1});
-    map.results[axis] = position;
+    map.results[axis] = window_position(map, out_at[s], t, w.strides[s], w.rhs_dilation[s], w.low[s], w.lhs_dilation[s], input[axis]);
   }
 }
 

@@ -28,6 +28,7 @@ constexpr std::array kTemplates{
     Row{Template::kRow, fit_row},
     Row{Template::kContract, fit_contract},
     Row{Template::kConv, fit_conv},
+    Row{Template::kWindow, fit_window},
 };
 
 }  // namespace

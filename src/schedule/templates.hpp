@@ -15,6 +15,7 @@ Fit fit_loop(const Region& region, const Target& target);
 Fit fit_reduce(const Region& region, const Target& target);
 Fit fit_row(const Region& region, const Target& target);
 Fit fit_contract(const Region& region, const Target& target);
+Fit fit_window(const Region& region, const Target& target);
 Fit fit_conv(const Region& region, const Target& target);
 
 /// Whether one element of the value comes from one element of each operand, by index maps.

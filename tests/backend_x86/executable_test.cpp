@@ -170,11 +170,11 @@ TEST_CASE("an executable may be run from several threads", "[x86]") {
   std::atomic<int> wrong{0};
   for (int t = 0; t < 3; ++t)
     callers.emplace_back([&, t] {
-      std::vector<float> x(1003, 1.f), y(1003);
+      Tensor x = numbers(DType::kF32, 1003, [](std::int64_t) { return 1; }), y = tensor(DType::kF32, 1003);
       for (int round = 0; round < 200; ++round) {
         const auto index = static_cast<std::size_t>((t + round) % 2);
-        const Status status = executable->run(index, {x.data(), y.data()}, 2);
-        if (!status || y[1002] != (index == 0 ? 2.f : 3.f)) ++wrong;
+        const Status status = executable->run(index, {x.mutable_data(), y.mutable_data()}, 2);
+        if (!status || y.as<float>()[1002] != (index == 0 ? 2.f : 3.f)) ++wrong;
       }
     });
   for (std::thread& caller : callers) caller.join();

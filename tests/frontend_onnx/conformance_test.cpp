@@ -29,7 +29,11 @@ const std::map<std::string, std::string>& unsupported_operators() {
 }
 /// Tests that import and run, but whose stored outputs we do not meet, with the reason.
 const std::map<std::string, std::string>& known_differences() {
-  static const std::map<std::string, std::string> tests = {};
+  static const std::string lengths = "stored for a fractional length of the result, where frameworks take the whole one";
+  static const std::map<std::string, std::string> tests = {
+      {"test_resize_downsample_scales_cubic_align_corners", lengths},
+      {"test_resize_downsample_scales_linear_align_corners", lengths},
+  };
   return tests;
 }
 

@@ -13,8 +13,9 @@ double mean(const Numbers& x) {
   return sum / static_cast<double>(x.size());
 }
 double deviation(const Numbers& x) {
+  const double center = mean(x);
   double sum = 0;
-  for (const double value : x) sum += (value - mean(x)) * (value - mean(x));
+  for (const double value : x) sum += (value - center) * (value - center);
   return std::sqrt(sum / static_cast<double>(x.size()));
 }
 

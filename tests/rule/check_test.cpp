@@ -241,3 +241,17 @@ TEST_CASE("a missing folder or file is an error that names it", "[rule]") {
   REQUIRE_FALSE(set.has_value());
   CHECK(print_error(set.error()).find("/nowhere/rules.fuse") != std::string::npos);
 }
+
+TEST_CASE("a later path may redefine what an earlier one declares", "[rule]") {
+  const std::string folder = (std::filesystem::temp_directory_path() / "fusewright_rule_layers").string();
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/base.fuse") << "op f(x) = exp(x)\nrewrite r { match f(x) to x }\n";
+  std::ofstream(folder + "/mine.fuse") << "op f(x) = log(x)\nrewrite r { match f(x) to -x }\n";
+  const auto set = load_rules({folder + "/base.fuse", folder + "/mine.fuse"}, ops::OpTable::builtin());
+  if (!set) FAIL(print_error(set.error()));
+  CHECK(dump(*set, rewrite(*set, "recognise-f").variants[0]) == "log(x)");
+  CHECK(ops::print_expr(*rewrite(*set, "r").variants[0].to[0]) == "-x");
+  REQUIRE(set->warnings.size() == 2);
+  CHECK(set->warnings[0].message.find("'f' replaces the one of") == 0);
+  std::filesystem::remove_all(folder);
+}

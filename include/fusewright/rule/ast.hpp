@@ -168,6 +168,7 @@ struct Item {
 
 struct File {
   SourcePtr source;
+  std::uint32_t layer = 0;  ///< which of the paths that were loaded it came with
   std::vector<Item> items;
 };
 

@@ -107,6 +107,9 @@ Values cast(Call& c) {
 Values cast_like(Call& c) { return cast_to(c, c.e.dtype(c.in(1))); }
 Values bit_cast(Call& c) {
   const DType dtype = dtype_of(c.int_attr("to"));
+  // A truth value is stored as a byte of 0 or 1.
+  if (dtype == DType::kPred) return {c.e.to_pred(c.in(0))};
+  if (c.e.dtype(c.in(0)) == DType::kPred) return {c.e.convert(c.in(0), dtype)};
   return {c.e.op("bitcast", {c.in(0)}, {{"dtype", dtype}})};
 }
 
