@@ -5,7 +5,8 @@
 /// The text form of HLO modules, as XLA prints and reads it. Rules only: what they build stands in frontend/hlo.
 ///
 /// A file holds modules, separated by lines `// -----`. A module may lack its header; then it is just its computations.
-/// Attribute values and literals are matched here as balanced text; `value::` and `literal::` below say what is in them.
+/// Attribute values and literals are matched here as balanced text; `value::` and `literal::` below say what is in
+/// them.
 namespace fusewright::grammar::hlo {
 
 using namespace tao::pegtl;
@@ -64,7 +65,8 @@ struct shape : sor<tuple_shape, array_shape> {};
 // --- Attributes: name=value, values as text -----------------------------------------------------------
 
 struct attribute_name : seq<sor<alpha, one<'_'>>, star<sor<alnum, one<'_', '-'>>>> {};
-struct value_run : plus<sor<alnum, one<'_', '.', '-', '%', ':', '<', '>', '=', '+', '@', '$', '\'', '?', '|', '&', '!', '~'>>> {};
+struct value_run
+    : plus<sor<alnum, one<'_', '.', '-', '%', ':', '<', '>', '=', '+', '@', '$', '\'', '?', '|', '&', '!', '~'>>> {};
 struct value_part : sor<value_run, quoted, braces, parens, brackets> {};
 // `literal=s32[] 1` and `mesh['x'=2] {'x'}` go on behind a blank; an instruction's name never starts so.
 struct value_rest : seq<plus<blank>, sor<seq<opt<one<'-'>>, digits>, braces>> {};
@@ -95,7 +97,8 @@ struct parameter_call : if_must<parameter_opcode, gaps, arguments_open, gaps, pa
 struct operand_shape : seq<shape_ahead, must<shape>> {};
 struct operand_name : name_text {};
 struct operand : sor<seq<operand_shape, gaps, must<operand_name>>, operand_name> {};
-struct operand_call : if_must<opcode, gaps, arguments_open, gaps, opt<list<operand, one<','>, gap>>, gaps, arguments_end> {};
+struct operand_call
+    : if_must<opcode, gaps, arguments_open, gaps, opt<list<operand, one<','>, gap>>, gaps, arguments_end> {};
 
 struct call : sor<constant_call, parameter_call, operand_call> {};
 struct instruction : if_must<seq<opt<seq<root_mark, gaps>>, instruction_name>, gaps, instruction_equals, gaps,
@@ -116,7 +119,8 @@ struct body_open : one<'{'> {};
 struct body_end : one<'}'> {};
 struct instructions : plus<instruction, gaps> {};
 struct body : if_must<body_open, gaps, instructions, body_end> {};
-struct computation : if_must<seq<opt<seq<entry_mark, gaps>>, computation_name>, gaps, opt<signature, gaps>, body, attributes> {};
+struct computation
+    : if_must<seq<opt<seq<entry_mark, gaps>>, computation_name>, gaps, opt<signature, gaps>, body, attributes> {};
 
 // --- Modules ----------------------------------------------------------------------------------------
 

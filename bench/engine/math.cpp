@@ -46,7 +46,7 @@ rewrite a24 { match m_integral(m_mul(a, b), x)
               to m_sub(m_mul(a, m_integral(b, x)), m_integral(m_mul(m_diff(x, a), m_integral(b, x)), x)) }
 )";
 
-Result<std::vector<ops::Type>> infer_scalar(std::span<const ops::Type>, const ops::Attrs&) {
+Result<std::vector<ops::Type>> infer_scalar(const ops::OpInfo&, std::span<const ops::Type>, const ops::Attrs&) {
   return std::vector<ops::Type>{ops::Type::tensor(ops::DType::kF32, {})};
 }
 
@@ -65,7 +65,7 @@ ops::OpTable math_table() {
     info.op_class = ops::OpClass::kUninterpreted;
     for (const char* operand : operands) info.operands.push_back({operand});
     info.infer = infer_scalar;
-    if (operands.size() == 0) info.attrs.push_back({.name = "value", .kind = ops::AttrKind::kInt});
+    if (operands.size() == 0) info.attrs.emplace_back().name = "value";
     must(table.add(std::move(info)));
   };
   for (const char* op : {"m_diff", "m_integral", "m_add", "m_sub", "m_mul", "m_div", "m_pow"}) add(op, {"a", "b"});

@@ -14,22 +14,20 @@ namespace {
 class Phases {
  public:
   Phases(const CompileOptions& options, Compilation& into) : options_(options), into_(into) {}
-  ~Phases() { stop(); }
 
   void begin(const std::string& name) {
-    stop();
+    end();
     name_ = name;
     start_ = std::chrono::steady_clock::now();
     if (options_.progress) options_.progress(name);
   }
-
- private:
-  void stop() {
+  void end() {
     if (!name_.empty())
       into_.phases.emplace_back(name_, std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
     name_.clear();
   }
 
+ private:
   const CompileOptions& options_;
   Compilation& into_;
   std::string name_;
@@ -80,26 +78,31 @@ Result<std::vector<kernel::Kernel>> lower_groups(const Compilation& c) {
 
 }  // namespace
 
-Result<Compilation> compile(const CompileOptions& options) {
+Result<Compilation> plan(const CompileOptions& options) {
   Compilation c;
-  {
-    Phases phases(options, c);
-    FW_TRY(const Backend* backend, find_backend(options.device));
-    FW_TRY(c.device, device_for(options, *backend));
+  Phases phases(options, c);
+  FW_TRY(const Backend* backend, find_backend(options.device));
+  FW_TRY(c.device, device_for(options, *backend));
 
-    phases.begin("rules");
-    FW_TRY(c.rules, load_rules(options.rules, options.builtin_rules));
+  phases.begin("rules");
+  FW_TRY(c.rules, load_rules(options.rules, options.builtin_rules));
 
-    phases.begin("import");
-    FW_TRY(c.imported, import_model(options, c.rules->table));
+  phases.begin("import");
+  FW_TRY(c.imported, import_model(options, c.rules->table));
 
-    FW_TRY(plan::Plan plan, choose_plan(options, c, phases));
-    for (const std::string& reason : plan.extraction.stop_reasons) c.stop_reasons.push_back(reason);
-    c.plan = std::make_shared<const plan::Plan>(std::move(plan));
+  FW_TRY(plan::Plan plan, choose_plan(options, c, phases));
+  for (const std::string& reason : plan.extraction.stop_reasons) c.stop_reasons.push_back(reason);
+  c.plan = std::make_shared<const plan::Plan>(std::move(plan));
+  phases.end();
+  return c;
+}
 
-    phases.begin("lower");
-    FW_TRY(c.kernels, lower_groups(c));
-  }
+Result<Compilation> compile(const CompileOptions& options) {
+  FW_TRY(Compilation c, plan(options));
+  Phases phases(options, c);
+  phases.begin("lower");
+  FW_TRY(c.kernels, lower_groups(c));
+  phases.end();
   return c;
 }
 

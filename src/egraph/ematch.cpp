@@ -416,6 +416,7 @@ void decode(const EGraph& egraph, const match::Program& program, PatternId id, s
   out.registers.assign(program.registers, egraph.none());
   out.nodes.resize(program.nodes);
   out.relied.clear();
+  out.peeled = false;
   const auto equal = [&](EClassId a, EClassId b) {
     if (with_relied && a != b) out.relied.push_back({a, b});
   };
@@ -454,6 +455,7 @@ void decode(const EGraph& egraph, const match::Program& program, PatternId id, s
         EClassId c = position < operands.size() ? operands[position] : egraph.none();
         for (std::size_t k = 0; instr.peel && k < 2 && !words[k].none(); ++k) {
           equal(c, term(words[k].node()));
+          out.peeled = true;
           c = egraph.original_operands(words[k].node())[0];
         }
         out.registers[instr.c] = c;

@@ -25,7 +25,7 @@ using Approxes = std::vector<Approx>;
 Approx with_radii(Tensor value, std::vector<double> radii);
 
 struct ApproxCall {
-  NodeCall node;                       ///< on the operands' values
+  NodeCall node;  ///< on the operands' values
   std::span<const Approx> operands;
   const BoundOptions& options;
   /// The nested computation on balls; null for a node without one, empty where it is no scalar program.

@@ -19,7 +19,8 @@ struct Side {
       values = floats_of(x.value);
       return;
     }
-    for (std::int64_t i = 0; i < x.value.elements(); ++i) values.push_back(number_of(x.value.dtype, get_scalar(x.value, i)));
+    for (std::int64_t i = 0; i < x.value.elements(); ++i)
+      values.push_back(number_of(x.value.dtype, get_scalar(x.value, i)));
   }
 };
 
@@ -57,7 +58,8 @@ struct PanelStats {
   }
 
   // Null radii are zeros.
-  void add_errors(const double* lhs, const double* lhs_radii, std::int64_t depth, const double* panel, const double* panel_radii) {
+  void add_errors(const double* lhs, const double* lhs_radii, std::int64_t depth, const double* panel,
+                  const double* panel_radii) {
     for (std::int64_t k = 0; k < depth; ++k)
       for (std::int64_t j = 0; j < kPanel; ++j) {
         const double a = lhs_radii == nullptr ? 0 : lhs_radii[k];
@@ -68,14 +70,16 @@ struct PanelStats {
       }
   }
 
-  SumStats stats(int j, std::int64_t depth) const {
-    return {sum[j], magnitude[j], squares[j], largest[j], naive[j], input_error[j], depth};
+  SumStats stats(int j, std::int64_t depth, double factor_roundoff) const {
+    return {sum[j], magnitude[j], squares[j], largest[j], naive[j], input_error[j], depth, factor_roundoff};
   }
 };
 
 struct Job {
   const Contraction& plan;
+  const BoundOptions& options;
   DType dtype;
+  double factor_roundoff;
   bool in_f64;
   const Side &lhs, &rhs;
   std::vector<double> panels, panel_radii;
@@ -105,8 +109,9 @@ void run_block(const Job& job, std::int64_t batch, std::int64_t row, Tensor& val
       if (left_radii != nullptr || right_radii != nullptr)
         stats.add_errors(left, left_radii, plan.depth, job.panels.data() + start, right_radii);
       for (int j = 0; j < kPanel && p * kPanel + j < plan.columns; ++j) {
-        const Ball ball = finish_sum(job.dtype, stats.stats(j, plan.depth));
-        const std::int64_t at = plan.out_batch[static_cast<std::size_t>(batch)] + plan.out_row[static_cast<std::size_t>(row + r)] +
+        const Ball ball = finish_sum(job.dtype, stats.stats(j, plan.depth, job.factor_roundoff), job.options);
+        const std::int64_t at = plan.out_batch[static_cast<std::size_t>(batch)] +
+                                plan.out_row[static_cast<std::size_t>(row + r)] +
                                 plan.out_column[static_cast<std::size_t>(p * kPanel + j)];
         ops::set_double(value, at, ball.value.f);
         radii[static_cast<std::size_t>(at)] = ball.radius;
@@ -131,18 +136,28 @@ Result<Approxes> approx_plan(const ApproxCall& call, const Contraction& plan) {
   const Side lhs(call.operands[0]);
   const Side rhs(call.operands[1]);
   const bool whole = !ops::is_float(dtype);
-  Job job{plan, whole ? DType::kF64 : dtype, whole || in == DType::kF64 || dtype == DType::kF64, lhs, rhs,
-          pack_panels(plan, rhs.values), rhs.radii.empty() ? std::vector<double>() : pack_panels(plan, rhs.radii)};
+  Job job{plan,
+          call.options,
+          whole ? DType::kF64 : dtype,
+          whole ? 0 : unit_roundoff(in),
+          whole || in == DType::kF64 || dtype == DType::kF64,
+          lhs,
+          rhs,
+          pack_panels(plan, rhs.values),
+          rhs.radii.empty() ? std::vector<double>() : pack_panels(plan, rhs.radii)};
   FW_TRY(Tensor value, ops::make_tensor(job.dtype, call.node.dims()));
   std::vector<double> radii(static_cast<std::size_t>(value.elements()), 0);
   const std::int64_t blocks = (plan.rows + kRowBlock - 1) / kRowBlock;
-  parallel_for(plan.batches * blocks, grain_for(8 * kRowBlock * plan.depth * (plan.columns + 1)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) run_block(job, i / blocks, i % blocks * kRowBlock, value, radii);
-  });
+  parallel_for(plan.batches * blocks, grain_for(8 * kRowBlock * plan.depth * (plan.columns + 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i)
+                   run_block(job, i / blocks, i % blocks * kRowBlock, value, radii);
+               });
   if (!whole) return Approxes{with_radii(std::move(value), std::move(radii))};
   FW_TRY(Tensors values, centers(call));
   for (std::size_t i = 0; i < radii.size(); ++i)
-    radii[i] = integer_radius(dtype, {{ops::get_double(value, static_cast<std::int64_t>(i)), 0}, 0}, std::round(radii[i]));
+    radii[i] =
+        integer_radius(dtype, {{ops::get_double(value, static_cast<std::int64_t>(i)), 0}, 0}, std::round(radii[i]));
   return Approxes{with_radii(std::move(values[0]), std::move(radii))};
 }
 

@@ -27,11 +27,13 @@ Result<Approxes> approx_elementwise(const ApproxCall& call) {
     FW_TRY(Tensors values, centers(call));
     std::vector<double> radii(static_cast<std::size_t>(values[0].elements()));
     for (std::size_t i = 0; i < radii.size(); ++i)
-      radii[i] = call.operands[0].radius(static_cast<std::int64_t>(i)) > 0 ? std::numeric_limits<double>::infinity() : 0;
+      radii[i] =
+          call.operands[0].radius(static_cast<std::int64_t>(i)) > 0 ? std::numeric_limits<double>::infinity() : 0;
     return Approxes{with_radii(std::move(values[0]), std::move(radii))};
   }
   if (op != ScalarOp::kSelect && !has_meaning(op, from))
-    return fail(ErrorKind::kUnsupported, call.node.info.name + " of " + std::string(ops::name(from)) + " cannot be evaluated");
+    return fail(ErrorKind::kUnsupported,
+                call.node.info.name + " of " + std::string(ops::name(from)) + " cannot be evaluated");
   FW_TRY(Tensor value, ops::make_tensor(to, call.node.dims()));
   std::vector<double> radii(static_cast<std::size_t>(value.elements()));
   parallel_for(value.elements(), grain_for(40), [&](std::int64_t begin, std::int64_t end) {
@@ -64,7 +66,9 @@ Result<Approxes> approx_reduce_precision(const ApproxCall& call) {
       const double distance = std::fabs(ops::get_double(reduced[0], static_cast<std::int64_t>(i)) -
                                         ops::get_double(values[0], static_cast<std::int64_t>(i)));
       const bool unknown = std::isnan(distance) && x.radius(static_cast<std::int64_t>(i)) > 0;
-      radii[i] = unknown ? std::numeric_limits<double>::infinity() : std::isnan(distance) ? radii[i] : std::max(radii[i], distance);
+      radii[i] = unknown                ? std::numeric_limits<double>::infinity()
+                 : std::isnan(distance) ? radii[i]
+                                        : std::max(radii[i], distance);
     }
   }
   return Approxes{with_radii(std::move(values[0]), std::move(radii))};

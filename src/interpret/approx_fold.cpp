@@ -22,7 +22,8 @@ struct Numbers {
     if (ops::is_float(x.value.dtype))
       values = floats_of(x.value);
     else
-      for (std::int64_t i = 0; i < x.value.elements(); ++i) values.push_back(number_of(x.value.dtype, get_scalar(x.value, i)));
+      for (std::int64_t i = 0; i < x.value.elements(); ++i)
+        values.push_back(number_of(x.value.dtype, get_scalar(x.value, i)));
   }
   double radius(std::int64_t at) const { return radii == nullptr ? 0 : radii[at]; }
 };
@@ -42,15 +43,16 @@ struct ProductStats {
   }
 };
 
-Ball finish_product(DType dtype, const ProductStats& stats) {
+Ball finish_product(DType dtype, const ProductStats& stats, const BoundOptions& options) {
   const double spread = stats.largest - std::fabs(stats.product);
-  if (stats.terms <= 1) return finish_float(dtype, stats.product, spread);
+  if (!std::isfinite(stats.product))
+    return finish_float(dtype, stats.product, spread == 0 || std::isnan(stats.product) ? 0 : kInfinity, false);
   const DType computed = accumulator(dtype);
-  if (!std::isfinite(stats.product)) return finish_float(dtype, stats.product, spread == 0 || std::isnan(stats.product) ? 0 : kInfinity);
   if (stats.cap > largest(computed)) return {{round_element(dtype, stats.product), 0}, kInfinity};
-  const double underflow = stats.floor < 0x1p-100 ? smallest(computed) * stats.cap * static_cast<double>(stats.terms) : 0;
-  const double rounding = 1.01 * static_cast<double>(stats.terms) * unit_roundoff(computed) * stats.largest;
-  return finish_float(dtype, stats.product, spread + rounding + underflow + 2 * unit_roundoff(dtype) * stats.largest + 2 * smallest(dtype));
+  const auto roundings = static_cast<double>(std::max<std::int64_t>(0, stats.terms - 1));
+  const double underflow = stats.floor < 0x1p-100 ? smallest(computed) * stats.cap * roundings : 0;
+  const double rounding = 1.01 * roundings * unit_roundoff(computed) * stats.largest;
+  return finish_float(dtype, stats.product, spread + rounding + underflow, options.excess_precision);
 }
 
 // Max and min (of pred also and, or): between those of the lower and of the upper ends.
@@ -60,8 +62,10 @@ Ball extreme(Fold fold, DType dtype, const Numbers& x, std::int64_t base, std::s
                                             : number_of(dtype, {0, int_identity(fold, dtype)});
   double low = start, center = start, high = start;
   const auto combine = [down](double& so_far, double value) {
-    if (std::isnan(value) || std::isnan(so_far)) so_far = std::numeric_limits<double>::quiet_NaN();
-    else so_far = down ? std::min(so_far, value) : std::max(so_far, value);
+    if (std::isnan(value) || std::isnan(so_far))
+      so_far = std::numeric_limits<double>::quiet_NaN();
+    else
+      so_far = down ? std::min(so_far, value) : std::max(so_far, value);
   };
   for (const std::int64_t offset : offsets) {
     const double value = x.values[static_cast<std::size_t>(base + offset)];
@@ -74,7 +78,10 @@ Ball extreme(Fold fold, DType dtype, const Numbers& x, std::int64_t base, std::s
   return {{center, 0}, std::isnan(radius) ? kInfinity : radius};
 }
 
-Ball fold_ball(Fold fold, DType dtype, const Numbers& x, std::int64_t base, std::span<const std::int64_t> offsets) {
+Ball fold_ball(const ApproxCall& call, const Numbers& x, std::int64_t base, std::span<const std::int64_t> offsets) {
+  const Fold fold = fold_of(call.node.info.name);
+  const DType dtype = call.node.dtype();
+  const BoundOptions& options = call.options;
   if (fold == Fold::kSum) {
     SumStats stats;
     const bool in_f32 = accumulator(dtype) == DType::kF32;
@@ -82,18 +89,20 @@ Ball fold_ball(Fold fold, DType dtype, const Numbers& x, std::int64_t base, std:
       stats.add(x.values[static_cast<std::size_t>(base + offset)], x.radius(base + offset), in_f32);
     // Doubles are not wide enough to see the rounding errors of an f64 sum.
     if (!in_f32) stats.sum = fold_floats(fold, dtype, x.values.data() + base, offsets);
-    return finish_sum(dtype, stats);
+    return finish_sum(dtype, stats, options);
   }
   if (fold == Fold::kProd) {
     ProductStats stats;
-    for (const std::int64_t offset : offsets) stats.add(x.values[static_cast<std::size_t>(base + offset)], x.radius(base + offset));
-    return finish_product(dtype, stats);
+    for (const std::int64_t offset : offsets)
+      stats.add(x.values[static_cast<std::size_t>(base + offset)], x.radius(base + offset));
+    return finish_product(dtype, stats, options);
   }
   return extreme(fold, dtype, x, base, offsets);
 }
 
 // Integers with radii: what the sum or product may be, if it cannot wrap.
-double integer_radius(Fold fold, DType dtype, const Numbers& x, std::int64_t base, std::span<const std::int64_t> offsets) {
+double integer_radius(Fold fold, DType dtype, const Numbers& x, std::int64_t base,
+                      std::span<const std::int64_t> offsets) {
   const bool pred = dtype == DType::kPred;
   if (fold == Fold::kMax || fold == Fold::kMin || (pred && (fold == Fold::kAnd || fold == Fold::kOr)))
     return extreme(fold, dtype, x, base, offsets).radius;
@@ -125,8 +134,9 @@ Result<Approxes> approx_folds(const ApproxCall& call, std::int64_t work, BaseOf 
   parallel_for(values[0].elements(), grain_for(4 * work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; ++at) {
       const auto& terms = terms_of(at);
-      radii[static_cast<std::size_t>(at)] = ops::is_float(dtype) ? fold_ball(fold, dtype, numbers, base_of(at), terms).radius
-                                                                 : integer_radius(fold, dtype, numbers, base_of(at), terms);
+      radii[static_cast<std::size_t>(at)] = ops::is_float(dtype)
+                                                ? fold_ball(call, numbers, base_of(at), terms).radius
+                                                : integer_radius(fold, dtype, numbers, base_of(at), terms);
     }
   });
   return Approxes{with_radii(std::move(values[0]), std::move(radii))};
@@ -176,8 +186,8 @@ Result<Approxes> approx_cumulative(const ApproxCall& call) {
       const std::int64_t offset = lines.inner[reverse ? lines.inner.size() - 1 - step : step];
       double& radius = radii[static_cast<std::size_t>(base + offset)];
       const auto bound = [&] {
-        if (fold == Fold::kSum && ops::is_float(dtype)) return finish_sum(dtype, sum).radius;
-        if (fold == Fold::kProd && ops::is_float(dtype)) return finish_product(dtype, product).radius;
+        if (fold == Fold::kSum && ops::is_float(dtype)) return finish_sum(dtype, sum, call.options).radius;
+        if (fold == Fold::kProd && ops::is_float(dtype)) return finish_product(dtype, product, call.options).radius;
         return ops::is_float(dtype) ? extreme(fold, dtype, numbers, base, prefix).radius
                                     : integer_radius(fold, dtype, numbers, base, prefix);
       };
@@ -191,11 +201,12 @@ Result<Approxes> approx_cumulative(const ApproxCall& call) {
   return Approxes{with_radii(std::move(values[0]), std::move(radii))};
 }
 
-// By the body on balls, one element after the other. Another order has other partial results of about the same size; what it
-// may add is taken as three times what this order did.
+// By the body on balls, one element after the other. Another order has other partial results of about the same size;
+// what it may add is taken as three times what this order did.
 Result<Approxes> approx_reduce(const ApproxCall& call) {
   if (call.body == nullptr || !*call.body)
-    return fail(ErrorKind::kUnsupported, "there is no error bound for a reduce whose computation is no scalar function");
+    return fail(ErrorKind::kUnsupported,
+                "there is no error bound for a reduce whose computation is no scalar function");
   FW_TRY(Tensors values, centers(call));
   const std::size_t count = call.operands.size() / 2;
   const ReductionLayout layout = reduction_layout(call.operands[0].value.dims, call.node.ints("axes"));

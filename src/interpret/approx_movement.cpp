@@ -101,10 +101,13 @@ Result<Approxes> approx_scatter(const ApproxCall& call) {
   const auto size = [](double value, double radius) { return std::fabs(value) + radius; };
   const auto plain_size = [](double value, double) { return std::fabs(value); };
   FW_TRY(const std::vector<double> sizes, moved(call, [&](const Approx& x) { return transformed(x, size); }, combiner));
-  FW_TRY(const std::vector<double> plain, moved(call, [&](const Approx& x) { return transformed(x, plain_size); }, combiner));
-  FW_TRY(const std::vector<double> counts, moved(call, [&](const Approx& x) { return transformed(x, [](double, double) { return 1.0; }); }, "add"));
+  FW_TRY(const std::vector<double> plain,
+         moved(call, [&](const Approx& x) { return transformed(x, plain_size); }, combiner));
+  FW_TRY(const std::vector<double> counts,
+         moved(call, [&](const Approx& x) { return transformed(x, [](double, double) { return 1.0; }); }, "add"));
   for (std::size_t i = 0; i < radii.size(); ++i) {
-    const double rounding = counts[i] <= 1 || !ops::is_float(dtype) ? 0 : counts[i] * 2 * unit_roundoff(dtype) * sizes[i];
+    const double rounding =
+        counts[i] <= 1 || !ops::is_float(dtype) ? 0 : counts[i] * 2 * unit_roundoff(dtype) * sizes[i];
     radii[i] = sizes[i] - plain[i] + rounding + (rounding > 0 && !sum ? counts[i] * smallest(dtype) : 0);
     if (std::isnan(radii[i])) radii[i] = exact ? 0 : std::numeric_limits<double>::infinity();
     if (ops::is_float(dtype) && sizes[i] > largest(dtype)) radii[i] = std::numeric_limits<double>::infinity();

@@ -34,7 +34,8 @@ void sort_numbers(std::vector<double>& values, bool descending) {
   });
 }
 
-// The k-th smallest of values that move within their radii lies between the k-th smallest of the lower ends and of the upper.
+// The k-th smallest of values that move within their radii lies between the k-th smallest of the lower ends and of the
+// upper.
 std::vector<double> sorted_radii(const Line& line, bool descending) {
   std::vector<double> low = line.centers, high = line.centers, center = line.centers;
   for (std::size_t i = 0; i < low.size(); ++i) {
@@ -63,8 +64,9 @@ std::vector<Run> overlapping_runs(const Line& line, std::span<const std::int64_t
     const double center = descending ? -line.centers[at] : line.centers[at];
     const double radius = line.radii[at];
     const bool first = i == 0;
-    const bool moves = !first && (radius > 0 || reach > (descending ? -line.centers[static_cast<std::size_t>(order[i - 1])]
-                                                                    : line.centers[static_cast<std::size_t>(order[i - 1])]));
+    const bool moves =
+        !first && (radius > 0 || reach > (descending ? -line.centers[static_cast<std::size_t>(order[i - 1])]
+                                                     : line.centers[static_cast<std::size_t>(order[i - 1])]));
     const bool tie = !first && !stable && center == reach;
     const bool joins = !first && (tie || (moves && !(center - radius > reach)));
     if (joins)
@@ -79,14 +81,16 @@ std::vector<Run> overlapping_runs(const Line& line, std::span<const std::int64_t
 }
 
 // What may stand at each place when the elements of a run change places: the hull of the run.
-std::vector<double> companion_radii(const Line& companion, std::span<const std::int64_t> order, const std::vector<Run>& runs) {
+std::vector<double> companion_radii(const Line& companion, std::span<const std::int64_t> order,
+                                    const std::vector<Run>& runs) {
   std::vector<double> out(order.size(), 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const double center = companion.centers[static_cast<std::size_t>(order[i])];
     for (std::size_t k = runs[i].begin; k < runs[i].end; ++k) {
       const auto at = static_cast<std::size_t>(order[k]);
       const double distance = companion.centers[at] == center ? 0 : std::fabs(companion.centers[at] - center);
-      out[i] = std::max(out[i], std::isnan(distance) && k != i ? kInfinity : companion.radii[at] + (k == i ? 0 : distance));
+      out[i] =
+          std::max(out[i], std::isnan(distance) && k != i ? kInfinity : companion.radii[at] + (k == i ? 0 : distance));
     }
   }
   return out;
@@ -141,16 +145,19 @@ Result<Approxes> approx_sort(const ApproxCall& call) {
   const Dims axes = {call.node.integer("axis")};
   const ReductionLayout layout = reduction_layout(call.operands[0].value.dims, axes);
   std::vector<std::vector<double>> radii;
-  for (const Tensor& value : values) radii.emplace_back(static_cast<std::size_t>(value.elements()), call.node.body == nullptr ? 0 : kInfinity);
+  for (const Tensor& value : values)
+    radii.emplace_back(static_cast<std::size_t>(value.elements()), call.node.body == nullptr ? 0 : kInfinity);
   for (const std::int64_t base : layout.outer) {
     if (call.node.body != nullptr) break;  // an order of its own: nothing is known
     const Line keys = line_of(call.operands[0], base, layout.inner);
     const std::vector<std::int64_t> order = key_order(DType::kF64, as_keys(keys), descending);
     const std::vector<Run> runs = overlapping_runs(keys, order, descending, stable);
     for (std::size_t k = 0; k < values.size(); ++k) {
-      const std::vector<double> line = k == 0 ? sorted_radii(keys, descending)
-                                              : companion_radii(line_of(call.operands[k], base, layout.inner), order, runs);
-      for (std::size_t i = 0; i < line.size(); ++i) radii[k][static_cast<std::size_t>(base + layout.inner[i])] = line[i];
+      const std::vector<double> line =
+          k == 0 ? sorted_radii(keys, descending)
+                 : companion_radii(line_of(call.operands[k], base, layout.inner), order, runs);
+      for (std::size_t i = 0; i < line.size(); ++i)
+        radii[k][static_cast<std::size_t>(base + layout.inner[i])] = line[i];
     }
   }
   for (std::size_t k = 0; k < values.size(); ++k) out.push_back(with_radii(std::move(values[k]), std::move(radii[k])));
@@ -181,7 +188,8 @@ Result<Approxes> approx_top_k(const ApproxCall& call) {
       index_radii[static_cast<std::size_t>(to.outer[at] + to.inner[i])] = of_indices[i];
     }
   }
-  return Approxes{with_radii(std::move(values[0]), std::move(value_radii)), with_radii(std::move(values[1]), std::move(index_radii))};
+  return Approxes{with_radii(std::move(values[0]), std::move(value_radii)),
+                  with_radii(std::move(values[1]), std::move(index_radii))};
 }
 
 }  // namespace fusewright::interpret

@@ -16,17 +16,19 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLambda = 8;
 
 // Monotone in every operand, up or down: the extremes lie at the ends of the intervals.
-constexpr OpSet kMonotone = {
-    ScalarOp::kCopy,  ScalarOp::kSign,      ScalarOp::kExp,      ScalarOp::kExpm1, ScalarOp::kLog,   ScalarOp::kLog1p,
-    ScalarOp::kSqrt,  ScalarOp::kRsqrt,     ScalarOp::kCbrt,     ScalarOp::kAsin,  ScalarOp::kAcos,  ScalarOp::kAtan,
-    ScalarOp::kSinh,  ScalarOp::kTanh,      ScalarOp::kAsinh,    ScalarOp::kAcosh, ScalarOp::kAtanh, ScalarOp::kLogistic,
-    ScalarOp::kErf,   ScalarOp::kFloor,     ScalarOp::kCeil,     ScalarOp::kTrunc, ScalarOp::kMax,   ScalarOp::kMin,
-    ScalarOp::kClamp, ScalarOp::kRoundEven, ScalarOp::kRoundAway};
+constexpr OpSet kMonotone = {ScalarOp::kCopy,  ScalarOp::kSign,      ScalarOp::kExp,      ScalarOp::kExpm1,
+                             ScalarOp::kLog,   ScalarOp::kLog1p,     ScalarOp::kSqrt,     ScalarOp::kRsqrt,
+                             ScalarOp::kCbrt,  ScalarOp::kAsin,      ScalarOp::kAcos,     ScalarOp::kAtan,
+                             ScalarOp::kSinh,  ScalarOp::kTanh,      ScalarOp::kAsinh,    ScalarOp::kAcosh,
+                             ScalarOp::kAtanh, ScalarOp::kLogistic,  ScalarOp::kErf,      ScalarOp::kFloor,
+                             ScalarOp::kCeil,  ScalarOp::kTrunc,     ScalarOp::kMax,      ScalarOp::kMin,
+                             ScalarOp::kClamp, ScalarOp::kRoundEven, ScalarOp::kRoundAway};
 
 // Exact where the operands are: they round nothing.
-constexpr OpSet kExact = {ScalarOp::kCopy, ScalarOp::kAbs,   ScalarOp::kNeg,       ScalarOp::kSign,      ScalarOp::kFloor,
-                          ScalarOp::kCeil, ScalarOp::kTrunc, ScalarOp::kRoundEven, ScalarOp::kRoundAway, ScalarOp::kMax,
-                          ScalarOp::kMin,  ScalarOp::kClamp, ScalarOp::kRem};
+constexpr OpSet kExact = {ScalarOp::kCopy,      ScalarOp::kAbs,  ScalarOp::kNeg,   ScalarOp::kSign,
+                          ScalarOp::kFloor,     ScalarOp::kCeil, ScalarOp::kTrunc, ScalarOp::kRoundEven,
+                          ScalarOp::kRoundAway, ScalarOp::kMax,  ScalarOp::kMin,   ScalarOp::kClamp,
+                          ScalarOp::kRem};
 
 // What reassociation and the folding of weights rearrange.
 constexpr OpSet kRearranged = {ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul, ScalarOp::kDiv};
@@ -132,21 +134,20 @@ double spread_of(ScalarOp op, DType dtype, const double* c, const double* r) {
   return kInfinity;  // nothing is known
 }
 
-// Error of the operation itself, beyond what its operands bring: the kernel's rounding and the oracle's.
+// Error of the kernel's operation before it rounds to the dtype, beyond what the operands bring.
 double own_error(ScalarOp op, DType dtype, const double* c, double wide, double spread, const BoundOptions& options) {
-  if (kExact.has(op) || (op == ScalarOp::kConvert && round_element(dtype, wide) == wide && spread == 0)) return 0;
-  const double u = unit_roundoff(dtype);
   const double size = std::fabs(wide) + spread;
   if (kTranscendental.has(op)) {
     const DType computed = accumulator(dtype);
-    const double normal = computed == DType::kF64 ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-    return 2 * kMathUlp * unit_roundoff(computed) * size + 2 * u * size + normal + 2 * smallest(dtype);
+    // Results below the smallest normal number may be flushed.
+    const double normal =
+        computed == DType::kF64 ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+    return 2 * kMathUlp * unit_roundoff(computed) * size + normal;
   }
-  // Rounded correctly and from the same operands: the same result, bit for bit, unless something may be rearranged.
-  const bool rearranged = options.reassociating && kRearranged.has(op);
-  if (spread == 0 && !rearranged && !options.excess_precision) return 0;
+  // All others are rounded correctly: the same result from the same operands, unless something may be rearranged.
+  if (!options.reassociating || !kRearranged.has(op)) return 0;
   const bool sum = op == ScalarOp::kAdd || op == ScalarOp::kSub;
-  return 2 * u * (sum && rearranged ? std::fabs(c[0]) + std::fabs(c[1]) + spread : size) + 2 * smallest(dtype);
+  return 2 * unit_roundoff(dtype) * (sum ? std::fabs(c[0]) + std::fabs(c[1]) + spread : size) + smallest(dtype);
 }
 
 // Whether a test of floats or integers can come out either way.
@@ -223,13 +224,22 @@ double number_of(DType dtype, Scalar value) {
   return dtype == DType::kU64 ? static_cast<double>(static_cast<std::uint64_t>(value.i)) : static_cast<double>(value.i);
 }
 
-Ball finish_float(DType dtype, double wide, double radius) {
+Ball finish_float(DType dtype, double wide, double error, bool keeps_precision) {
   const Scalar value{round_element(dtype, wide), 0};
-  if (std::isnan(radius)) return {value, kInfinity};
-  if (!std::isfinite(wide) || radius == 0) return {value, radius};
-  const double top = largest(dtype);
-  if (std::fabs(wide) - radius > top * (1 + unit_roundoff(dtype))) return {value, 0};
-  return {value, std::fabs(wide) + radius > top ? kInfinity : radius};
+  if (std::isnan(error)) return {value, kInfinity};
+  if (!std::isfinite(wide)) return {value, error};
+  // `wide` is itself rounded to f64, which may be just enough to cross a tie.
+  const double reach = error == 0 ? 0 : error + 4 * unit_roundoff(DType::kF64) * std::fabs(wide);
+  // A kernel rounds what lies within reach, and rounding is monotone.
+  double low = round_element(dtype, wide - reach);
+  double high = round_element(dtype, wide + reach);
+  if (keeps_precision) {
+    low = std::min(low, wide - reach);
+    high = std::max(high, wide + reach);
+  }
+  const double below = value.f == low ? 0 : value.f - low;
+  const double above = value.f == high ? 0 : high - value.f;
+  return {value, std::max(below, above)};
 }
 
 Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOptions& options) {
@@ -251,9 +261,12 @@ Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOption
   if (ops::is_float(from) && ops::is_float(to)) {
     const double wide = op == ScalarOp::kConvert ? c[0] : float_op(op, to, c);
     // An infinity or NaN is certain if the operands give it wherever they lie.
-    if (!std::isfinite(wide)) return {{round_element(to, wide), 0}, exact ? 0 : lost ? kInfinity : corners(op, to, c, r)};
+    if (!std::isfinite(wide))
+      return {{round_element(to, wide), 0}, exact ? 0 : lost ? kInfinity : corners(op, to, c, r)};
     const double spread = spread_of(op, to, c, r);
-    return finish_float(to, wide, spread + own_error(op, to, c, wide, spread, options));
+    if (kExact.has(op)) return {{wide, 0}, std::isnan(spread) ? kInfinity : spread};
+    const double error = spread + own_error(op, to, c, wide, spread, options);
+    return finish_float(to, wide, error, options.excess_precision);
   }
   const Scalar value = scalar_op(op, from, to, values);
   if (exact) return {value, 0};
@@ -262,20 +275,23 @@ Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOption
   return {value, int_spread(op, from, x, c, r)};
 }
 
-Ball finish_sum(DType dtype, const SumStats& stats) {
-  if (!std::isfinite(stats.sum)) return finish_float(dtype, stats.sum, stats.input_error > 0 ? kInfinity : 0);
-  if (stats.terms <= 1 && stats.input_error == 0) return finish_float(dtype, stats.sum, 0);
+Ball finish_sum(DType dtype, const SumStats& stats, const BoundOptions& options) {
+  if (!std::isfinite(stats.sum)) return finish_float(dtype, stats.sum, stats.input_error > 0 ? kInfinity : 0, false);
   const DType sums_in = accumulator(dtype);
   const double u = unit_roundoff(sums_in);
   const auto n = static_cast<double>(stats.terms);
+  const double size = stats.magnitude + stats.input_error;
   // A partial sum that overflows in one order and not in another.
-  if (stats.magnitude + stats.input_error > largest(sums_in)) return {{round_element(dtype, stats.sum), 0}, kInfinity};
-  const double worst = n * u * (stats.magnitude + stats.input_error);
-  const double likely = kLambda * std::sqrt(n) * u * (stats.largest_partial + 4 * std::sqrt(stats.squares) + stats.input_error);
+  if (size > largest(sums_in)) return {{round_element(dtype, stats.sum), 0}, kInfinity};
+  const double deviation = kLambda * std::sqrt(stats.squares);
+  const double worst = (stats.factor_roundoff > 0 ? n : std::max(0.0, n - 1)) * u * size;
+  const double likely =
+      kLambda * std::sqrt(n) * u * (stats.largest_partial + 4 * std::sqrt(stats.squares) + stats.input_error);
   const double seen = 4 * std::fabs(stats.naive - stats.sum);
   const double order = std::min(worst, std::max(likely, seen));
-  const double rounding = 2 * unit_roundoff(dtype) * (std::fabs(stats.sum) + stats.input_error) + 2 * smallest(dtype);
-  return finish_float(dtype, stats.sum, stats.input_error + order + rounding);
+  // Weights that were multiplied by a factor at load are off by two roundings each.
+  const double folding = options.reassociating ? 2 * stats.factor_roundoff * std::min(size, deviation) : 0;
+  return finish_float(dtype, stats.sum, stats.input_error + order + folding, options.excess_precision);
 }
 
 }  // namespace fusewright::interpret

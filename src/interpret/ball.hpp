@@ -24,19 +24,21 @@ double number_of(DType dtype, Scalar value);
 /// An operation but bitcast on operands of dtype `from` (of select: the values'), with a result of dtype `to`.
 Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOptions& options);
 
-/// A float result: `wide` before the rounding to `dtype`, an error of `radius` so far. What may overflow or not has an
-/// infinite radius; what surely does, none.
-Ball finish_float(DType dtype, double wide, double radius);
+/// A float result that is `wide` before the rounding to `dtype`, and in a kernel at most `error` away from it there.
+/// The radius follows from where that may round to; `keeps_precision`: or stays without rounding. What may overflow or
+/// not has an infinite radius.
+Ball finish_float(DType dtype, double wide, double error, bool keeps_precision);
 
 /// What is known about a sum of products (or of plain terms) while it is formed.
 struct SumStats {
-  double sum = 0;         ///< exact enough to stand for the true value
-  double magnitude = 0;   ///< sum of |term|
-  double squares = 0;     ///< sum of term^2
+  double sum = 0;        ///< exact enough to stand for the true value
+  double magnitude = 0;  ///< sum of |term|
+  double squares = 0;    ///< sum of term^2
   double largest_partial = 0;
-  double naive = 0;       ///< the same sum, one after the other, in the accumulator's dtype
-  double input_error = 0; ///< from the radii of the terms
+  double naive = 0;        ///< the same sum, one after the other, in the accumulator's dtype
+  double input_error = 0;  ///< from the radii of the terms
   std::int64_t terms = 0;
+  double factor_roundoff = 0;  ///< where the terms are products: unit roundoff of the factors' dtype
 
   void add(double term, double radius, bool in_f32) {
     sum += term;
@@ -50,7 +52,8 @@ struct SumStats {
     ++terms;
   }
 };
-/// The sum as a kernel may form it, in any order, in the accumulator of `dtype` (see evaluate_with_bounds), then rounded.
-Ball finish_sum(DType dtype, const SumStats& stats);
+/// The sum as a kernel may form it, in any order, in the accumulator of `dtype` (see evaluate_with_bounds), then
+/// rounded.
+Ball finish_sum(DType dtype, const SumStats& stats, const BoundOptions& options);
 
 }  // namespace fusewright::interpret

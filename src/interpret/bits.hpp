@@ -27,8 +27,8 @@ inline double random_uniform(std::uint64_t stream, std::uint64_t counter) {
   return static_cast<double>(random_bits(stream, counter) >> 11) * 0x1p-53;
 }
 
-/// N(0, 1) by Box and Muller from two draws of its own. Rounded to f32, so that the last bits of a platform's log and cos
-/// do not show.
+/// N(0, 1) by Box and Muller from two draws of its own. Rounded to f32, so that the last bits of a platform's log and
+/// cos do not show.
 inline double random_normal(std::uint64_t stream, std::uint64_t counter) {
   const double radius = std::sqrt(-2 * std::log(1 - random_uniform(stream, 2 * counter)));
   return static_cast<float>(radius * std::cos(2 * std::numbers::pi * random_uniform(stream, 2 * counter + 1)));

@@ -17,7 +17,8 @@ double distance(const Tensor& a, const Tensor& b, std::int64_t i) {
     const std::int64_t x = ops::get_int(a, i);
     const std::int64_t y = ops::get_int(b, i);
     if (x == y) return 0;
-    return std::fabs(ops::get_double(a, i) - ops::get_double(b, i)) + (ops::get_double(a, i) == ops::get_double(b, i) ? 1 : 0);
+    return std::fabs(ops::get_double(a, i) - ops::get_double(b, i)) +
+           (ops::get_double(a, i) == ops::get_double(b, i) ? 1 : 0);
   }
   const double x = ops::get_double(a, i);
   const double y = ops::get_double(b, i);
@@ -46,7 +47,9 @@ CompareReport compare_each(const Tensor& actual, const Tensor& expected, BoundOf
   for (std::int64_t i = 0; i < expected.elements(); ++i) {
     const double error = distance(actual, expected, i);
     const double bound = bound_of(i);
-    const double ratio = error <= bound ? (error == 0 || std::isinf(bound) ? 0 : error / bound) : bound > 0 ? error / bound : kInfinity;
+    const double ratio = error <= bound ? (error == 0 || std::isinf(bound) ? 0 : error / bound)
+                         : bound > 0    ? error / bound
+                                        : kInfinity;
     if (!(error <= bound)) ++report.wrong;
     // Of several equally bad ones the one with the larger error, for the reader.
     if (ratio < worst || (ratio == worst && error <= report.max_error)) continue;
@@ -60,9 +63,10 @@ CompareReport compare_each(const Tensor& actual, const Tensor& expected, BoundOf
   }
   report.ok = report.wrong == 0;
   if (!report.ok)
-    report.message = fmt::format("element {} is {}, expected {} (error {:.3g}, bound {:.3g}); {} of {} elements are wrong",
-                                 index_text(report.index, expected.dims), report.actual, report.expected, report.max_error,
-                                 report.bound, report.wrong, expected.elements());
+    report.message =
+        fmt::format("element {} is {}, expected {} (error {:.3g}, bound {:.3g}); {} of {} elements are wrong",
+                    index_text(report.index, expected.dims), report.actual, report.expected, report.max_error,
+                    report.bound, report.wrong, expected.elements());
   return report;
 }
 

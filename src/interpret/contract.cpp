@@ -22,12 +22,17 @@ void multiply(const T* lhs, std::int64_t depth, const T* panel, Acc* out) {
 }
 
 void put(Tensor& out, std::int64_t index, double value) { ops::set_double(out, index, value); }
-void put(Tensor& out, std::int64_t index, const Quad& value) { ops::set_double(out, index, static_cast<double>(value)); }
-void put(Tensor& out, std::int64_t index, std::uint64_t value) { ops::set_int(out, index, static_cast<std::int64_t>(value)); }
+void put(Tensor& out, std::int64_t index, const Quad& value) {
+  ops::set_double(out, index, static_cast<double>(value));
+}
+void put(Tensor& out, std::int64_t index, std::uint64_t value) {
+  ops::set_int(out, index, static_cast<std::int64_t>(value));
+}
 
 // One block of rows of one batch against all columns.
 template <class T, class Acc>
-void run_block(const Contraction& plan, const T* lhs, const T* panels, std::int64_t batch, std::int64_t row, Tensor& out) {
+void run_block(const Contraction& plan, const T* lhs, const T* panels, std::int64_t batch, std::int64_t row,
+               Tensor& out) {
   const std::int64_t rows = std::min(kRowBlock, plan.rows - row);
   std::vector<T> gathered(static_cast<std::size_t>(kRowBlock * plan.depth), T(0));
   for (std::int64_t r = 0; r < rows; ++r) gather_row(plan, lhs, batch, row + r, gathered.data() + r * plan.depth);
@@ -37,8 +42,9 @@ void run_block(const Contraction& plan, const T* lhs, const T* panels, std::int6
       multiply<4>(gathered.data() + r * plan.depth, plan.depth, panels, sums);
       for (std::int64_t i = r; i < std::min(rows, r + 4); ++i)
         for (std::int64_t j = column; j < std::min(plan.columns, column + kPanel); ++j)
-          put(out, plan.out_batch[static_cast<std::size_t>(batch)] + plan.out_row[static_cast<std::size_t>(row + i)] +
-                       plan.out_column[static_cast<std::size_t>(j)],
+          put(out,
+              plan.out_batch[static_cast<std::size_t>(batch)] + plan.out_row[static_cast<std::size_t>(row + i)] +
+                  plan.out_column[static_cast<std::size_t>(j)],
               sums[(i - r) * kPanel + (j - column)]);
     }
 }
@@ -48,10 +54,12 @@ void run(const Contraction& plan, const std::vector<T>& lhs, const std::vector<T
   const std::vector<T> panels = pack_panels(plan, rhs);
   const std::int64_t panel_size = (plan.columns + kPanel - 1) / kPanel * plan.depth * kPanel;
   const std::int64_t blocks = (plan.rows + kRowBlock - 1) / kRowBlock;
-  parallel_for(plan.batches * blocks, grain_for(kRowBlock * plan.depth * (plan.columns + 1)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      run_block<T, Acc>(plan, lhs.data(), panels.data() + i / blocks * panel_size, i / blocks, i % blocks * kRowBlock, out);
-  });
+  parallel_for(plan.batches * blocks, grain_for(kRowBlock * plan.depth * (plan.columns + 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i)
+                   run_block<T, Acc>(plan, lhs.data(), panels.data() + i / blocks * panel_size, i / blocks,
+                                     i % blocks * kRowBlock, out);
+               });
 }
 
 // Integers as unsigned, which wrap.
@@ -114,8 +122,8 @@ Contraction plan_dot(const NodeCall& call) {
 
 namespace {
 
-// The attributes of a convolution with its axes by role: element 0 of the extents is batch (out_feature of the weights),
-// 1 is feature (in_feature), the rest is spatial.
+// The attributes of a convolution with its axes by role: element 0 of the extents is batch (out_feature of the
+// weights), 1 is feature (in_feature), the rest is spatial.
 struct ConvShape {
   Dims lhs, rhs, out, lhs_strides, rhs_strides, out_strides;
   std::size_t spatial;
@@ -160,7 +168,8 @@ std::vector<std::int64_t> conv_taps(const NodeCall& call, const ConvShape& shape
     for (Counter tap(window); !tap.done(); tap.next()) {
       std::int64_t offset = 0;
       for (std::size_t i = 0; i < shape.spatial && offset >= 0; ++i) {
-        const std::int64_t step = offsets[i][static_cast<std::size_t>(place.index[i])][static_cast<std::size_t>(tap.index[i])];
+        const std::int64_t step =
+            offsets[i][static_cast<std::size_t>(place.index[i])][static_cast<std::size_t>(tap.index[i])];
         offset = step < 0 ? -1 : offset + step;
       }
       out.push_back(offset);
@@ -185,7 +194,8 @@ Contraction plan_conv(const NodeCall& call) {
   plan.depth = shape.rhs[1] * plan.tap_count;
   plan.columns = shape.rhs[0] / plan.batches;
   for (std::int64_t g = 0; g < plan.batches; ++g) {
-    plan.lhs_batch.push_back(groups > 1 ? g * shape.rhs[1] * shape.lhs_strides[1] : g * shape.out[0] * shape.lhs_strides[0]);
+    plan.lhs_batch.push_back(groups > 1 ? g * shape.rhs[1] * shape.lhs_strides[1]
+                                        : g * shape.out[0] * shape.lhs_strides[0]);
     plan.rhs_batch.push_back(g * plan.columns * shape.rhs_strides[0]);
     plan.out_batch.push_back(g * plan.columns * shape.out_strides[1]);
   }

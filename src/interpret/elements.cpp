@@ -54,7 +54,8 @@ bool encode_normal(Half format, double value, std::uint16_t& out) {
   const bool normal = static_cast<std::int64_t>(magnitude >> 52) - 1023 + bias >= 1;
   if (!normal || exponent < 1 || exponent >= (1 << format.exponent_bits) - 1) return false;
   const std::uint64_t mantissa = rounded & ((1ULL << format.mantissa_bits) - 1);
-  out = static_cast<std::uint16_t>(bits >> 63 << 15 | static_cast<std::uint64_t>(exponent) << format.mantissa_bits | mantissa);
+  out = static_cast<std::uint16_t>(bits >> 63 << 15 | static_cast<std::uint64_t>(exponent) << format.mantissa_bits |
+                                   mantissa);
   return true;
 }
 

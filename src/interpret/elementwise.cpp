@@ -17,7 +17,8 @@ struct Chunk {
   std::array<T, kChunk> result;
 };
 
-void floats_to_floats(ScalarOp op, std::span<const Tensor> operands, Tensor& out, std::int64_t begin, std::int64_t end) {
+void floats_to_floats(ScalarOp op, std::span<const Tensor> operands, Tensor& out, std::int64_t begin,
+                      std::int64_t end) {
   Chunk<double> chunk;
   for (std::size_t k = 0; k < operands.size(); ++k) decode_floats(operands[k], begin, end, chunk.operands[k].data());
   for (std::size_t i = 0; i < static_cast<std::size_t>(end - begin); ++i) {
@@ -74,7 +75,8 @@ Result<Tensors> eval_elementwise(const NodeCall& call) {
   const DType from = call.operands.back().dtype;
   const bool floats = ops::is_float(from);
   if (op != ScalarOp::kSelect && !has_meaning(op, from))
-    return fail(ErrorKind::kUnsupported, call.info.name + " of " + std::string(ops::name(from)) + " cannot be evaluated");
+    return fail(ErrorKind::kUnsupported,
+                call.info.name + " of " + std::string(ops::name(from)) + " cannot be evaluated");
   FW_TRY(Tensor out, ops::make_tensor(call.dtype(), call.dims()));
   parallel_for(out.elements(), kChunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; at += kChunk) {
@@ -100,14 +102,15 @@ Result<Tensors> eval_bitcast(const NodeCall& call) {
   return Tensors{std::move(out)};
 }
 
-// On the bits of the operand's own format, as hardware that has fewer of them would hold it: the mantissa rounds to nearest
-// even, an exponent too large gives infinity, one too small a zero of the same sign.
+// On the bits of the operand's own format, as hardware that has fewer of them would hold it: the mantissa rounds to
+// nearest even, an exponent too large gives infinity, one too small a zero of the same sign.
 Result<Tensors> eval_reduce_precision(const NodeCall& call) {
   const Tensor& in = call.operand(0);
   const DType dtype = in.dtype;
   const bool supported = dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
   if (!supported)
-    return fail(ErrorKind::kUnsupported, "reduce_precision of " + std::string(ops::name(dtype)) + " cannot be evaluated");
+    return fail(ErrorKind::kUnsupported,
+                "reduce_precision of " + std::string(ops::name(dtype)) + " cannot be evaluated");
   const int mantissa = dtype == DType::kF64 ? 52 : dtype == DType::kF32 ? 23 : dtype == DType::kF16 ? 10 : 7;
   const int exponent = ops::bit_width(dtype) - 1 - mantissa;
   const int drop = std::max<int>(0, mantissa - static_cast<int>(call.integer("mantissa_bits")));

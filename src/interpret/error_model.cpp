@@ -68,18 +68,22 @@ struct ApproxDomain {
     Tensors values;
     for (const Approx& operand : operands) values.push_back(operand.value);
     ScalarBody body;
-    if (nested != nullptr) body = [&](std::span<const Scalar> args) { return run_nested<ApproxDomain>(*nested, args, values); };
+    if (nested != nullptr)
+      body = [&](std::span<const Scalar> args) { return run_nested<ApproxDomain>(*nested, args, values); };
     std::function<std::vector<Ball>(std::span<const Ball>)> balls;
     if (nested != nullptr && nested->program != nullptr)
       balls = [&](std::span<const Ball> args) { return run_balls(*nested->program, args); };
-    const ApproxCall call{{info, values, attrs, types, seed, nested == nullptr ? nullptr : &body}, operands, options,
+    const ApproxCall call{{info, values, attrs, types, seed, nested == nullptr ? nullptr : &body},
+                          operands,
+                          options,
                           nested == nullptr ? nullptr : &balls};
     if (const ApproxFn function = find_approx_fn(info)) return function(call);
     return from_exact(call);
   }
 
   Result<std::int64_t> decide(const Approx& value) {
-    if (value.value.elements() != 1) return fail("control flow hangs on a value of type " + to_string(value.value.type()));
+    if (value.value.elements() != 1)
+      return fail("control flow hangs on a value of type " + to_string(value.value.type()));
     if (!value.exact())
       return fail(ErrorKind::kUnsupported, "control flow hangs on a value that its error bound leaves open");
     return ops::get_int(value.value, 0);
@@ -111,7 +115,10 @@ struct ApproxDomain {
 
   std::vector<Ball> run_balls(const ScalarProgram& program, std::span<const Ball> args) const {
     return program.run(
-        args, [&](const ScalarProgram::Step& step, const Ball* x) { return ball_op(step.op, step.from, step.to, x, options); },
+        args,
+        [&](const ScalarProgram::Step& step, const Ball* x) {
+          return ball_op(step.op, step.from, step.to, x, options);
+        },
         [](Scalar scalar) { return Ball{scalar, 0}; });
   }
 };

@@ -20,7 +20,8 @@ struct TensorDomain {
     const NodeFn function = find_node_fn(info);
     if (function == nullptr) return cannot_evaluate(info, attrs);
     ScalarBody body;
-    if (nested != nullptr) body = [&](std::span<const Scalar> args) { return run_nested<TensorDomain>(*nested, args, operands); };
+    if (nested != nullptr)
+      body = [&](std::span<const Scalar> args) { return run_nested<TensorDomain>(*nested, args, operands); };
     return function({info, operands, attrs, types, seed, nested == nullptr ? nullptr : &body});
   }
 
@@ -29,7 +30,9 @@ struct TensorDomain {
     return ops::get_int(value, 0);
   }
 
-  Result<Tensor> stack(std::span<const Tensor> elements, const ops::Type& element) { return stack_tensors(elements, element); }
+  Result<Tensor> stack(std::span<const Tensor> elements, const ops::Type& element) {
+    return stack_tensors(elements, element);
+  }
 };
 
 }  // namespace
@@ -59,15 +62,17 @@ Result<std::vector<ops::Tensor>> evaluate_values(const graph::Graph& graph, std:
   };
   TensorDomain domain;
   Walker<TensorDomain> walker(graph, domain, options);
-  FW_TRY(const Tensors nothing, walker.run_entry(Tensors(inputs.begin(), inputs.end()), keep, needed_nodes(graph, wanted)));
+  FW_TRY(const Tensors nothing,
+         walker.run_entry(Tensors(inputs.begin(), inputs.end()), keep, needed_nodes(graph, wanted)));
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!present(out[i])) return fail("'" + graph[wanted[i].node].name + "' has no result " + std::to_string(wanted[i].result));
+    if (!present(out[i]))
+      return fail("'" + graph[wanted[i].node].name + "' has no result " + std::to_string(wanted[i].result));
   return out;
 }
 
-Result<std::vector<ops::Tensor>> evaluate_node(const ops::OpTable& table, ops::OpId op, std::span<const ops::Tensor> operands,
-                                               const ops::Attrs& attrs, std::span<const ops::Type> types,
-                                               const EvaluateOptions& options) {
+Result<std::vector<ops::Tensor>> evaluate_node(const ops::OpTable& table, ops::OpId op,
+                                               std::span<const ops::Tensor> operands, const ops::Attrs& attrs,
+                                               std::span<const ops::Type> types, const EvaluateOptions& options) {
   const ops::OpInfo& info = table[op];
   if (info.body) {
     FW_TRY(const graph::Graph graph, composite_graph(table, op, operands, attrs));

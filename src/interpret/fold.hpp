@@ -18,8 +18,8 @@ Fold fold_of(std::string_view op);
 double float_identity(Fold fold);
 std::int64_t int_identity(Fold fold, DType dtype);
 
-/// All terms x[base + offset]: sums and products in double (of f64 in Quad), not rounded to the dtype; max and min give NaN
-/// when there is one.
+/// All terms x[base + offset]: sums and products in double (of f64 in Quad), not rounded to the dtype; max and min give
+/// NaN when there is one.
 double fold_floats(Fold fold, DType dtype, const double* x, std::span<const std::int64_t> offsets);
 std::int64_t fold_ints(Fold fold, DType dtype, const std::int64_t* x, std::span<const std::int64_t> offsets);
 

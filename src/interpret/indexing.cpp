@@ -24,9 +24,9 @@ std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
 
 // What gather and scatter share, under gather's names: how an index of the batch axes becomes a start in x.
 struct IndexRoles {
-  Dims window;            // axes of the result (updates) that walk through a slice
-  Dims kept;              // the axis of x that each of them walks along
-  Dims batch;             // the other axes of the result, which go with the axes of the indices
+  Dims window;  // axes of the result (updates) that walk through a slice
+  Dims kept;    // the axis of x that each of them walks along
+  Dims batch;   // the other axes of the result, which go with the axes of the indices
   Dims index_map;
   Dims batching, indices_batching;
   std::int64_t vector_axis;
@@ -118,8 +118,8 @@ template <class Visit>
 void each_update(const NodeCall& call, Visit visit) {
   const Tensor& x = call.operand(0);
   const Tensor& updates = call.operand(2);
-  const IndexRoles roles(call, static_cast<std::int64_t>(updates.dims.size()), "update_window_dims", "inserted_window_dims",
-                         "scatter_dims_to_operand_dims", "input_batching_dims");
+  const IndexRoles roles(call, static_cast<std::int64_t>(updates.dims.size()), "update_window_dims",
+                         "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims");
   const Dims x_strides = strides_of(x.dims);
   const Dims update_strides = strides_of(updates.dims);
   const Dims window_dims = pick(updates.dims, roles.window);
@@ -137,7 +137,8 @@ void each_update(const NodeCall& call, Visit visit) {
       }
       std::int64_t from = 0;
       for (std::size_t i = 0; i < roles.batch.size(); ++i) from += batch.index[i] * update_strides[at(roles.batch[i])];
-      for (std::size_t i = 0; i < roles.window.size(); ++i) from += window.index[i] * update_strides[at(roles.window[i])];
+      for (std::size_t i = 0; i < roles.window.size(); ++i)
+        from += window.index[i] * update_strides[at(roles.window[i])];
       if (inside) visit(to, from);
     }
   }
@@ -216,7 +217,8 @@ Result<Tensors> eval_scatter(const NodeCall& call) {
     return Tensors{std::move(out)};
   }
   if (x.dtype == DType::kC64 || x.dtype == DType::kC128)
-    return fail(ErrorKind::kUnsupported, "scatter of complex numbers with combiner " + combiner + " cannot be evaluated");
+    return fail(ErrorKind::kUnsupported,
+                "scatter of complex numbers with combiner " + combiner + " cannot be evaluated");
   Accumulator sums(x);
   each_update(call, [&](std::int64_t to, std::int64_t from) {
     sums.combine(combiner_of(combiner), to, get_scalar(updates, from));

@@ -12,7 +12,8 @@ namespace {
 
 Result<Tensor> empty_of(const ops::Type& type) {
   if (!type.is_tensor()) return fail("no values can be made for " + to_string(type));
-  if (!ops::is_static(type.shape)) return fail("no values can be made for " + to_string(type) + ": its shape is not bound");
+  if (!ops::is_static(type.shape))
+    return fail("no values can be made for " + to_string(type) + ": its shape is not bound");
   if (type.dtype == DType::kC64 || type.dtype == DType::kC128)
     return fail(ErrorKind::kUnsupported, "no values can be made for " + to_string(type) + ": complex numbers");
   return ops::make_tensor(type.dtype, ops::static_dims(type.shape));
@@ -53,7 +54,9 @@ Result<ops::Tensor> random_weight(const ops::Type& type, std::uint64_t seed, std
   const std::uint64_t stream = random_stream(seed, index);
   const double scale = out.dims.size() < 2 ? 0 : std::sqrt(2.0 / static_cast<double>(fan_in(out.dims)));
   each_element(out, [&](std::int64_t i, std::uint64_t counter) {
-    ops::set_double(out, i, out.dims.size() < 2 ? 0.5 + 1.5 * random_uniform(stream, counter) : scale * random_normal(stream, counter));
+    ops::set_double(
+        out, i,
+        out.dims.size() < 2 ? 0.5 + 1.5 * random_uniform(stream, counter) : scale * random_normal(stream, counter));
   });
   return out;
 }

@@ -9,7 +9,8 @@ namespace fusewright::interpret {
 namespace {
 
 template <std::size_t kWidth>
-void copy_row(std::int64_t count, const std::byte* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride) {
+void copy_row(std::int64_t count, const std::byte* in, std::int64_t in_stride, std::byte* out,
+              std::int64_t out_stride) {
   constexpr auto kStep = static_cast<std::int64_t>(kWidth);
   if (in_stride == 1 && out_stride == 1) {
     std::memcpy(out, in, static_cast<std::size_t>(count) * kWidth);
@@ -73,7 +74,9 @@ void copy_strided(const Dims& dims, const Tensor& in, const Strided& from, Tenso
   });
 }
 
-void fill(Tensor& out, const Tensor& value) { copy_strided(out.dims, value, {0, Dims(out.dims.size(), 0)}, out, {0, strides_of(out.dims)}); }
+void fill(Tensor& out, const Tensor& value) {
+  copy_strided(out.dims, value, {0, Dims(out.dims.size(), 0)}, out, {0, strides_of(out.dims)});
+}
 
 Result<Tensors> eval_broadcast(const NodeCall& call) {
   const Dims own = strides_of(call.operand(0).dims);

@@ -16,11 +16,11 @@ using ScalarBody = std::function<Result<std::vector<Scalar>>(std::span<const Sca
 
 struct NodeCall {
   const ops::OpInfo& info;
-  std::span<const Tensor> operands;   ///< without storage where left out
-  const ops::Attrs& attrs;            ///< complete
-  std::span<const ops::Type> types;   ///< of the results, static
-  std::uint64_t seed = 0;             ///< of the random operators
-  const ScalarBody* body = nullptr;   ///< null for a node without nested computations
+  std::span<const Tensor> operands;  ///< without storage where left out
+  const ops::Attrs& attrs;           ///< complete
+  std::span<const ops::Type> types;  ///< of the results, static
+  std::uint64_t seed = 0;            ///< of the random operators
+  const ScalarBody* body = nullptr;  ///< null for a node without nested computations
 
   const Tensor& operand(std::size_t i) const { return operands[i]; }
   DType dtype(std::size_t result = 0) const { return types[result].dtype; }

@@ -12,9 +12,8 @@ void parallel_for(std::int64_t count, std::int64_t grain, const std::function<vo
     if (count > 0) body(0, count);
     return;
   }
-  tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t piece) {
-    body(piece * grain, std::min(count, (piece + 1) * grain));
-  });
+  tbb::parallel_for(std::int64_t{0}, pieces,
+                    [&](std::int64_t piece) { body(piece * grain, std::min(count, (piece + 1) * grain)); });
 }
 
 std::int64_t grain_for(std::int64_t work) {

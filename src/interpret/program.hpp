@@ -8,12 +8,12 @@
 
 namespace fusewright::interpret {
 
-/// A nested computation that consists of scalar operations only, as combiners and comparators mostly do: run directly on
-/// elements, because such bodies run once for every element of a tensor.
+/// A nested computation that consists of scalar operations only, as combiners and comparators mostly do: run directly
+/// on elements, because such bodies run once for every element of a tensor.
 struct ScalarProgram {
   struct Step {
     ops::ScalarOp op;
-    DType from, to;                   ///< of the operands (of select: the values) and the result
+    DType from, to;                     ///< of the operands (of select: the values) and the result
     std::vector<std::size_t> operands;  ///< slots
   };
   struct Constant {
@@ -22,7 +22,7 @@ struct ScalarProgram {
   };
   std::size_t parameters = 0;  ///< slots 0 .. parameters hold the arguments
   std::vector<Constant> constants;
-  std::vector<Step> steps;     ///< step i fills slot first_step + i
+  std::vector<Step> steps;  ///< step i fills slot first_step + i
   std::size_t first_step = 0;
   std::vector<std::size_t> results;
   std::vector<DType> parameter_dtypes;
@@ -44,7 +44,8 @@ struct ScalarProgram {
   }
 };
 
-/// Nothing when the computation has other nodes than parameters, constants and scalar operations on rank 0, or captures values.
+/// Nothing when the computation has other nodes than parameters, constants and scalar operations on rank 0, or captures
+/// values.
 std::optional<ScalarProgram> compile_scalar_program(const graph::Graph& graph, graph::ComputationId id);
 
 }  // namespace fusewright::interpret

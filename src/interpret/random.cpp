@@ -45,7 +45,8 @@ Result<Tensors> eval_rng_bit_generator(const NodeCall& call) {
   for (const std::int64_t word : words) stream = random_stream(stream, static_cast<std::uint64_t>(word));
   for (std::int64_t i = 0; i < bits.elements(); ++i)
     ops::set_int(bits, i, static_cast<std::int64_t>(random_bits(stream, static_cast<std::uint64_t>(i))));
-  words.back() = static_cast<std::int64_t>(static_cast<std::uint64_t>(words.back()) + static_cast<std::uint64_t>(bits.elements()));
+  words.back() =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(words.back()) + static_cast<std::uint64_t>(bits.elements()));
   FW_TRY(Tensor next, tensor_of(state.dtype, state.dims, words));
   return Tensors{std::move(next), std::move(bits)};
 }

@@ -37,7 +37,8 @@ ScalarOp combiner(Fold fold) {
 Status check_foldable(const NodeCall& call) {
   const DType dtype = call.operand(0).dtype;
   if (ops::is_float(dtype) || ops::is_integer(dtype) || dtype == DType::kPred) return {};
-  return fail(ErrorKind::kUnsupported, call.info.name + " of " + std::string(ops::name(dtype)) + " cannot be evaluated");
+  return fail(ErrorKind::kUnsupported,
+              call.info.name + " of " + std::string(ops::name(dtype)) + " cannot be evaluated");
 }
 
 // Each result from its own terms: `terms_of(result)` gives their offsets into x, relative to `base_of(result)`.
@@ -82,9 +83,11 @@ double float_identity(Fold fold) {
 
 std::int64_t int_identity(Fold fold, DType dtype) {
   const int bits = dtype == DType::kPred ? 1 : ops::bit_width(dtype);
-  const std::int64_t low = ops::is_signed_integer(dtype) ? -1 - static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits)) : 0;
+  const std::int64_t low =
+      ops::is_signed_integer(dtype) ? -1 - static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits)) : 0;
   switch (fold) {
-    case Fold::kSum: case Fold::kOr: return 0;
+    case Fold::kSum:
+    case Fold::kOr: return 0;
     case Fold::kProd: return 1;
     case Fold::kMax: return low;
     case Fold::kMin: return wrap(dtype, ~low);  // the other end, signed or not
@@ -160,15 +163,17 @@ Result<Tensors> eval_arg_reduction(const NodeCall& call) {
     if (scalar_op(better, in.dtype, DType::kPred, pair).i != 0) return true;
     return last && scalar_op(ScalarOp::kEq, in.dtype, DType::kPred, pair).i != 0;
   };
-  parallel_for(out.elements(), grain_for(8 * in.dims[static_cast<std::size_t>(axes[0])]), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t at = begin; at < end; ++at) {
-      const std::int64_t base = layout.outer[static_cast<std::size_t>(at)];
-      std::size_t best = 0;
-      for (std::size_t k = 1; k < layout.inner.size(); ++k)
-        if (replaces(get_scalar(in, base + layout.inner[k]), get_scalar(in, base + layout.inner[best]))) best = k;
-      ops::set_int(out, at, static_cast<std::int64_t>(best));
-    }
-  });
+  parallel_for(out.elements(), grain_for(8 * in.dims[static_cast<std::size_t>(axes[0])]),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t at = begin; at < end; ++at) {
+                   const std::int64_t base = layout.outer[static_cast<std::size_t>(at)];
+                   std::size_t best = 0;
+                   for (std::size_t k = 1; k < layout.inner.size(); ++k)
+                     if (replaces(get_scalar(in, base + layout.inner[k]), get_scalar(in, base + layout.inner[best])))
+                       best = k;
+                   ops::set_int(out, at, static_cast<std::int64_t>(best));
+                 }
+               });
   return Tensors{std::move(out)};
 }
 
@@ -216,8 +221,8 @@ void cumulate_floats(const NodeCall& call, Tensor& out) {
   const ReductionLayout lines = reduction_layout(in.dims, axes);
   for (const std::int64_t base : lines.outer)
     run_line(
-        static_cast<std::int64_t>(lines.inner.size()), call.attrs.get<bool>("exclusive"), call.attrs.get<bool>("reverse"),
-        Acc(float_identity(fold)),
+        static_cast<std::int64_t>(lines.inner.size()), call.attrs.get<bool>("exclusive"),
+        call.attrs.get<bool>("reverse"), Acc(float_identity(fold)),
         [&](const Acc& so_far, std::int64_t at) {
           const Acc pair[2] = {so_far, Acc(ops::get_double(in, base + lines.inner[static_cast<std::size_t>(at)]))};
           return wide_op(combiner(fold), pair);
@@ -234,8 +239,8 @@ void cumulate_ints(const NodeCall& call, Tensor& out) {
   const ReductionLayout lines = reduction_layout(in.dims, axes);
   for (const std::int64_t base : lines.outer)
     run_line(
-        static_cast<std::int64_t>(lines.inner.size()), call.attrs.get<bool>("exclusive"), call.attrs.get<bool>("reverse"),
-        int_identity(fold, in.dtype),
+        static_cast<std::int64_t>(lines.inner.size()), call.attrs.get<bool>("exclusive"),
+        call.attrs.get<bool>("reverse"), int_identity(fold, in.dtype),
         [&](std::int64_t so_far, std::int64_t at) {
           const std::int64_t pair[2] = {so_far, ops::get_int(in, base + lines.inner[static_cast<std::size_t>(at)])};
           return int_op(combiner(fold), in.dtype, pair);

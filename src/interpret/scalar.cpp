@@ -136,9 +136,9 @@ std::int64_t saturate(DType to, double value) {
 
 template <class R>
 R wide_op(ScalarOp op, const R* x) {
-  using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::cbrt, std::sin, std::cos, std::tan, std::asin,
-      std::acos, std::atan, std::sinh, std::cosh, std::tanh, std::asinh, std::acosh, std::atanh, std::erf, std::floor,
-      std::ceil, std::trunc, std::fmod, std::pow, std::atan2, std::fma;
+  using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::cbrt, std::sin, std::cos, std::tan,
+      std::asin, std::acos, std::atan, std::sinh, std::cosh, std::tanh, std::asinh, std::acosh, std::atanh, std::erf,
+      std::floor, std::ceil, std::trunc, std::fmod, std::pow, std::atan2, std::fma;
   switch (op) {
     case ScalarOp::kCopy: return x[0];
     case ScalarOp::kAbs: return abs(x[0]);
@@ -183,10 +183,25 @@ R wide_op(ScalarOp op, const R* x) {
     case ScalarOp::kAtan2: return atan2(x[0], x[1]);
     case ScalarOp::kClamp: return smaller(larger(x[1], x[0]), x[2]);
     case ScalarOp::kFma: return R(x[0] * x[1]) + x[2];
-    case ScalarOp::kNot: case ScalarOp::kPopcount: case ScalarOp::kClz: case ScalarOp::kIsFinite: case ScalarOp::kIsNan:
-    case ScalarOp::kIsInf: case ScalarOp::kBitcast: case ScalarOp::kAnd: case ScalarOp::kOr: case ScalarOp::kXor:
-    case ScalarOp::kShl: case ScalarOp::kShrArithmetic: case ScalarOp::kShrLogical: case ScalarOp::kEq:
-    case ScalarOp::kNe: case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe:
+    case ScalarOp::kNot:
+    case ScalarOp::kPopcount:
+    case ScalarOp::kClz:
+    case ScalarOp::kIsFinite:
+    case ScalarOp::kIsNan:
+    case ScalarOp::kIsInf:
+    case ScalarOp::kBitcast:
+    case ScalarOp::kAnd:
+    case ScalarOp::kOr:
+    case ScalarOp::kXor:
+    case ScalarOp::kShl:
+    case ScalarOp::kShrArithmetic:
+    case ScalarOp::kShrLogical:
+    case ScalarOp::kEq:
+    case ScalarOp::kNe:
+    case ScalarOp::kLt:
+    case ScalarOp::kLe:
+    case ScalarOp::kGt:
+    case ScalarOp::kGe:
     case ScalarOp::kSelect: break;
   }
   FW_CHECK(false) << ops::name(op) << " gives no float";
@@ -228,8 +243,13 @@ std::int64_t int_op(ScalarOp op, DType dtype, const std::int64_t* x) {
   const auto ub = ops::arity(op) > 1 ? static_cast<std::uint64_t>(x[1]) : 0;
   const auto result = [dtype](std::uint64_t bits) { return wrap(dtype, static_cast<std::int64_t>(bits)); };
   switch (op) {
-    case ScalarOp::kCopy: case ScalarOp::kConvert: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kTrunc:
-    case ScalarOp::kRoundEven: case ScalarOp::kRoundAway: return x[0];
+    case ScalarOp::kCopy:
+    case ScalarOp::kConvert:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kTrunc:
+    case ScalarOp::kRoundEven:
+    case ScalarOp::kRoundAway: return x[0];
     case ScalarOp::kAbs: return ops::is_signed_integer(dtype) && x[0] < 0 ? result(0 - ua) : x[0];
     case ScalarOp::kNeg: return result(0 - ua);
     case ScalarOp::kSign: return ops::is_signed_integer(dtype) && x[0] < 0 ? -1 : x[0] != 0 ? 1 : 0;
@@ -237,7 +257,8 @@ std::int64_t int_op(ScalarOp op, DType dtype, const std::int64_t* x) {
     case ScalarOp::kPopcount: return std::popcount(bits_of(dtype, x[0]));
     case ScalarOp::kClz: return std::countl_zero(bits_of(dtype, x[0])) - (64 - ops::bit_width(dtype));
     case ScalarOp::kIsFinite: return 1;
-    case ScalarOp::kIsNan: case ScalarOp::kIsInf: return 0;
+    case ScalarOp::kIsNan:
+    case ScalarOp::kIsInf: return 0;
     case ScalarOp::kAdd: return result(ua + ub);
     case ScalarOp::kSub: return result(ua - ub);
     case ScalarOp::kMul: return result(ua * ub);
@@ -254,8 +275,9 @@ std::int64_t int_op(ScalarOp op, DType dtype, const std::int64_t* x) {
     case ScalarOp::kAnd: return x[0] & x[1];
     case ScalarOp::kOr: return x[0] | x[1];
     case ScalarOp::kXor: return result(ua ^ ub);
-    case ScalarOp::kShl: case ScalarOp::kShrArithmetic: case ScalarOp::kShrLogical:
-      return wrap(dtype, shift(op, dtype, x[0], x[1]));
+    case ScalarOp::kShl:
+    case ScalarOp::kShrArithmetic:
+    case ScalarOp::kShrLogical: return wrap(dtype, shift(op, dtype, x[0], x[1]));
     case ScalarOp::kEq: return x[0] == x[1] ? 1 : 0;
     case ScalarOp::kNe: return x[0] != x[1] ? 1 : 0;
     case ScalarOp::kLt: return less(dtype, x[0], x[1]) ? 1 : 0;
@@ -267,11 +289,30 @@ std::int64_t int_op(ScalarOp op, DType dtype, const std::int64_t* x) {
       return less(dtype, x[2], raised) ? x[2] : raised;
     }
     case ScalarOp::kFma: return result(ua * ub + static_cast<std::uint64_t>(x[2]));
-    case ScalarOp::kExp: case ScalarOp::kExpm1: case ScalarOp::kLog: case ScalarOp::kLog1p: case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt: case ScalarOp::kCbrt: case ScalarOp::kSin: case ScalarOp::kCos: case ScalarOp::kTan:
-    case ScalarOp::kAsin: case ScalarOp::kAcos: case ScalarOp::kAtan: case ScalarOp::kSinh: case ScalarOp::kCosh:
-    case ScalarOp::kTanh: case ScalarOp::kAsinh: case ScalarOp::kAcosh: case ScalarOp::kAtanh: case ScalarOp::kLogistic:
-    case ScalarOp::kErf: case ScalarOp::kAtan2: case ScalarOp::kBitcast: case ScalarOp::kSelect: break;
+    case ScalarOp::kExp:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kSqrt:
+    case ScalarOp::kRsqrt:
+    case ScalarOp::kCbrt:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+    case ScalarOp::kTan:
+    case ScalarOp::kAsin:
+    case ScalarOp::kAcos:
+    case ScalarOp::kAtan:
+    case ScalarOp::kSinh:
+    case ScalarOp::kCosh:
+    case ScalarOp::kTanh:
+    case ScalarOp::kAsinh:
+    case ScalarOp::kAcosh:
+    case ScalarOp::kAtanh:
+    case ScalarOp::kLogistic:
+    case ScalarOp::kErf:
+    case ScalarOp::kAtan2:
+    case ScalarOp::kBitcast:
+    case ScalarOp::kSelect: break;
   }
   FW_CHECK(false) << ops::name(op) << " of integers";
   return 0;
@@ -285,7 +326,9 @@ Scalar convert(DType from, DType to, Scalar value) {
   }
   if (!ops::is_float(to)) return {0, wrap(to, value.i)};
   if (to == DType::kF64)
-    return {from == DType::kU64 ? static_cast<double>(static_cast<std::uint64_t>(value.i)) : static_cast<double>(value.i), 0};
+    return {
+        from == DType::kU64 ? static_cast<double>(static_cast<std::uint64_t>(value.i)) : static_cast<double>(value.i),
+        0};
   return {round_element(to, to_sticky_double(value.i, from == DType::kU64)), 0};
 }
 

@@ -10,8 +10,8 @@ using graph::Graph;
 using graph::NodeId;
 using graph::Value;
 
-// Values that a computation and the bodies nested in it read but do not make, sorted. An explicit stack, because bodies may
-// be nested as deeply as the model likes; a body is done when those inside it are.
+// Values that a computation and the bodies nested in it read but do not make, sorted. An explicit stack, because bodies
+// may be nested as deeply as the model likes; a body is done when those inside it are.
 std::vector<std::vector<Value>> captured_values(const Graph& graph) {
   std::vector<std::vector<Value>> captured(graph.computations.size());
   std::vector<std::uint8_t> state(graph.computations.size(), 0);  // 1: being visited, 2: done

@@ -9,8 +9,8 @@ namespace fusewright::interpret {
 /// What walking a graph needs to know beforehand: where each node stands in its computation, and when values die.
 struct Schedule {
   std::vector<std::uint32_t> position;  ///< of each node within its computation
-  /// By computation and position: values of that computation that nobody reads after this node. Values that nested bodies
-  /// capture count as read by the node that owns the body; results live on.
+  /// By computation and position: values of that computation that nobody reads after this node. Values that nested
+  /// bodies capture count as read by the node that owns the body; results live on.
   std::vector<std::vector<std::vector<graph::Value>>> dies;
 };
 Schedule make_schedule(const graph::Graph& graph);

@@ -43,7 +43,8 @@ Result<std::vector<std::int64_t>> order_by_body(const ScalarBody& body, const st
 
 int compare_keys(DType dtype, Scalar a, Scalar b) {
   if (ops::is_float(dtype)) {
-    if (std::isnan(a.f) || std::isnan(b.f)) return static_cast<int>(std::isnan(a.f)) - static_cast<int>(std::isnan(b.f));
+    if (std::isnan(a.f) || std::isnan(b.f))
+      return static_cast<int>(std::isnan(a.f)) - static_cast<int>(std::isnan(b.f));
     return a.f < b.f ? -1 : a.f > b.f ? 1 : 0;
   }
   if (a.i == b.i) return 0;
@@ -51,7 +52,8 @@ int compare_keys(DType dtype, Scalar a, Scalar b) {
   return static_cast<std::uint64_t>(a.i) < static_cast<std::uint64_t>(b.i) ? -1 : 1;
 }
 
-std::vector<std::int64_t> stable_order(std::int64_t count, const std::function<bool(std::int64_t, std::int64_t)>& before) {
+std::vector<std::int64_t> stable_order(std::int64_t count,
+                                       const std::function<bool(std::int64_t, std::int64_t)>& before) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::vector<std::int64_t> merged(order.size());

@@ -8,14 +8,16 @@ namespace fusewright::interpret {
 Result<graph::Graph> composite_graph(const ops::OpTable& table, ops::OpId op, std::span<const Tensor> operands,
                                      const ops::Attrs& attrs) {
   // The table is the caller's; the graph only borrows it.
-  graph::Graph graph = graph::make_graph(std::shared_ptr<const ops::OpTable>(std::shared_ptr<void>(), &table), table[op].name);
+  graph::Graph graph =
+      graph::make_graph(std::shared_ptr<const ops::OpTable>(std::shared_ptr<void>(), &table), table[op].name);
   graph::Builder builder(graph, graph.entry);
   std::vector<std::optional<ops::TermValue>> terms;
   std::vector<ops::Type> types;
   for (const Tensor& operand : operands) {
     types.push_back(present(operand) ? operand.type() : ops::Type());
     terms.emplace_back();
-    if (present(operand)) terms.back() = graph::Builder::pack(builder.parameter(types.back(), "operand_" + std::to_string(terms.size())));
+    if (present(operand))
+      terms.back() = graph::Builder::pack(builder.parameter(types.back(), "operand_" + std::to_string(terms.size())));
   }
   FW_TRY(const ops::Attrs complete, table.complete_attrs(op, attrs, types));
   FW_TRY(const std::vector<ops::TermValue> results, ops::elaborate_body(table, op, terms, complete, builder));
@@ -45,7 +47,8 @@ Error at_node(const graph::Graph& graph, graph::NodeId id, Error error) {
 Status check_inputs(const graph::Graph& graph, std::span<const Tensor> inputs) {
   const graph::Computation& entry = graph.entry_computation();
   if (inputs.size() != entry.parameters.size())
-    return fail("the graph takes " + std::to_string(entry.parameters.size()) + " inputs, not " + std::to_string(inputs.size()));
+    return fail("the graph takes " + std::to_string(entry.parameters.size()) + " inputs, not " +
+                std::to_string(inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ops::Type& type = graph[entry.parameters[i]].types[0];
     const std::string name = "input " + std::to_string(i) + " ('" + graph[entry.parameters[i]].name + "')";
@@ -61,7 +64,8 @@ Status check_inputs(const graph::Graph& graph, std::span<const Tensor> inputs) {
 
 std::unexpected<Error> cannot_evaluate(const ops::OpInfo& info, const ops::Attrs& attrs) {
   const std::string target = attrs.get_or<std::string>("target", "");
-  return fail(ErrorKind::kUnsupported, info.name + (target.empty() ? "" : " of '" + target + "'") + " cannot be evaluated");
+  return fail(ErrorKind::kUnsupported,
+              info.name + (target.empty() ? "" : " of '" + target + "'") + " cannot be evaluated");
 }
 
 Result<Tensor> stack_tensors(std::span<const Tensor> elements, const ops::Type& element) {
@@ -75,7 +79,8 @@ Result<Tensor> stack_tensors(std::span<const Tensor> elements, const ops::Type& 
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (elements[i].dims != elements[0].dims || elements[i].dtype != out.dtype)
       return fail("a scan gives " + to_string(elements[0].type()) + " and then " + to_string(elements[i].type()));
-    if (out.elements() > 0) std::memcpy(out.mutable_data() + i * elements[i].bytes(), elements[i].data(), elements[i].bytes());
+    if (out.elements() > 0)
+      std::memcpy(out.mutable_data() + i * elements[i].bytes(), elements[i].data(), elements[i].bytes());
   }
   return out;
 }

@@ -15,7 +15,8 @@
 
 namespace fusewright::interpret {
 
-/// A node's nested computation as its operator sees it: as a program on elements where it is one, and as a function on values.
+/// A node's nested computation as its operator sees it: as a program on elements where it is one, and as a function on
+/// values.
 template <class T>
 struct Nested {
   const ScalarProgram* program = nullptr;
@@ -25,8 +26,8 @@ struct Nested {
 /// The program on elements, each operation rounded as its node would be.
 std::vector<Scalar> run_scalars(const ScalarProgram& program, std::span<const Scalar> args);
 
-/// The nested computation on elements of the operands. The arguments are, of a combiner, one of each init and one of each x
-/// (the operands are x..., init...: the same dtypes twice), of a comparator two of each operand.
+/// The nested computation on elements of the operands. The arguments are, of a combiner, one of each init and one of
+/// each x (the operands are x..., init...: the same dtypes twice), of a comparator two of each operand.
 template <class Domain>
 Result<std::vector<Scalar>> run_nested(const Nested<typename Domain::Value>& nested, std::span<const Scalar> args,
                                        std::span<const Tensor> operands) {
@@ -42,7 +43,8 @@ Result<std::vector<Scalar>> run_nested(const Nested<typename Domain::Value>& nes
   std::vector<Scalar> out;
   for (const auto& result : results) {
     const Tensor& tensor = Domain::tensor(result);
-    if (tensor.elements() != 1) return fail("its computation gives " + to_string(tensor.type()) + " where one element is wanted");
+    if (tensor.elements() != 1)
+      return fail("its computation gives " + to_string(tensor.type()) + " where one element is wanted");
     out.push_back(get_scalar(tensor, 0));
   }
   return out;
@@ -63,8 +65,8 @@ Result<std::vector<ops::Type>> actual_types(const ops::OpTable& table, ops::OpId
 Error at_node(const graph::Graph& graph, graph::NodeId id, Error error);
 Status check_inputs(const graph::Graph& graph, std::span<const Tensor> inputs);
 
-/// Walks a graph in order and runs its control flow, over any kind of values: a Domain says what a value is and what the
-/// operators do to it.
+/// Walks a graph in order and runs its control flow, over any kind of values: a Domain says what a value is and what
+/// the operators do to it.
 ///   using Value;                                   cheap to copy; Value{} is an operand left out
 ///   static const Tensor& tensor(const Value&);     its tensor, of type and (where certain) contents
 ///   static Value exact(Tensor);
@@ -82,7 +84,8 @@ class Walker {
   Walker(const graph::Graph& graph, Domain& domain, const EvaluateOptions& options, int depth = 0)
       : graph_(graph), domain_(domain), options_(options), schedule_(make_schedule(graph)), depth_(depth) {}
 
-  /// Results of the entry. `observer` sees the entry's values; nodes that are not `needed` (empty: all are) are left out.
+  /// Results of the entry. `observer` sees the entry's values; nodes that are not `needed` (empty: all are) are left
+  /// out.
   Result<Values> run_entry(Values inputs, const Observer& observer = {}, const std::vector<bool>& needed = {}) {
     observer_ = observer;
     needed_ = needed;
@@ -228,7 +231,9 @@ class Walker {
     if (operands.size() < 2 || node.computations.size() != 1) return fail("a loop without its operands or body");
     const auto scans = static_cast<std::size_t>(node.attrs.template get_or<std::int64_t>("scans", 0));
     std::int64_t trips = std::numeric_limits<std::int64_t>::max();
-    if (present(Domain::tensor(operands[0]))) { FW_TRY(trips, domain_.decide(operands[0])); }
+    if (present(Domain::tensor(operands[0]))) {
+      FW_TRY(trips, domain_.decide(operands[0]));
+    }
     Value condition = operands[1];
     if (!present(Domain::tensor(condition))) condition = Domain::exact(ops::scalar_tensor_int(DType::kPred, 1));
     Values carried(operands.begin() + 2, operands.end());
@@ -244,7 +249,8 @@ class Walker {
         return fail("its body has " + std::to_string(results.size()) + " results, not " +
                     std::to_string(1 + carried.size() + scans));
       condition = results[0];
-      std::move(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(carried.size()), carried.begin());
+      std::move(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(carried.size()),
+                carried.begin());
       for (std::size_t s = 0; s < scans; ++s) scanned[s].push_back(std::move(results[1 + carried.size() + s]));
     }
     const std::vector<graph::Value>& body_results = graph_[node.computations[0]].results;
@@ -257,7 +263,8 @@ class Walker {
   }
 
   std::unexpected<Error> too_long() const {
-    return fail(ErrorKind::kResource, "its loop does not end within " + std::to_string(options_.max_iterations) + " iterations");
+    return fail(ErrorKind::kResource,
+                "its loop does not end within " + std::to_string(options_.max_iterations) + " iterations");
   }
 
   const graph::Graph& graph_;

@@ -11,7 +11,8 @@ std::vector<std::vector<Tap>> window_taps(const WindowAxis& axis) {
     for (; tap < axis.window; ++tap) {
       const std::int64_t place = first + tap * axis.window_dilation;
       if (place / axis.base_dilation >= axis.input) break;
-      if (place % axis.base_dilation == 0) taps[static_cast<std::size_t>(output)].push_back({place / axis.base_dilation, tap});
+      if (place % axis.base_dilation == 0)
+        taps[static_cast<std::size_t>(output)].push_back({place / axis.base_dilation, tap});
     }
   }
   return taps;

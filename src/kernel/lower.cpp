@@ -14,9 +14,9 @@ Result<Kernel> lower(const region::Region& region, const schedule::Schedule& sch
     case schedule::Template::kContract:
     case schedule::Template::kConv: return lower_contraction(in);
     case schedule::Template::kWindow: return lower_window(in);
-    case schedule::Template::kMove:
-    case schedule::Template::kHorizontal:
-    case schedule::Template::kSort: break;
+    case schedule::Template::kMove: return lower_loop(in);
+    case schedule::Template::kHorizontal: return lower_horizontal(in);
+    case schedule::Template::kSort: return lower_lines(in);
   }
   return fail("template without a lowering");
 }

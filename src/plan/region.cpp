@@ -49,6 +49,8 @@ Result<Region> make_region(const Graph& graph, const std::vector<NodeId>& nodes,
   for (const NodeId id : nodes) {
     const Node& node = graph[id];
     const ops::OpInfo& info = graph.info(id);
+    if (!node.computations.empty())
+      return fail(ErrorKind::kUnsupported, fmt::format("node '{}' ({}) has a body of its own, for which there are no kernels", node.name, info.name));
     std::vector<region::ValueId> operands;
     for (const Value operand : node.operands) {
       if (!operand.valid()) continue;  // optional operands stand last

@@ -34,17 +34,23 @@ class ElementwiseBodies {
  public:
   explicit ElementwiseBodies(const ops::OpTable& table) : table_(table) {}
 
-  bool elementwise(OpId op, int depth = 0) const {
+  bool elementwise(OpId op, int depth = 0) {
     const auto& info = table_[op];
     if (info.op_class == ops::OpClass::kElementwise) return true;
     if (info.body == nullptr || info.results.size() != 1 || depth > 32) return false;
+    // Bodies that use each other many times over are looked at once.
+    if (const auto known = known_.find(op); known != known_.end()) return known->second;
+    return known_[op] = body(info, depth);
+  }
+
+ private:
+  bool body(const ops::OpInfo& info, int depth) {
     const auto fits = [&](const ops::ExprPtr& expr) { return expression(*expr, depth); };
     return std::all_of(info.body->lets.begin(), info.body->lets.end(), [&](const auto& let) { return fits(let.second); }) &&
            std::all_of(info.body->results.begin(), info.body->results.end(), fits);
   }
 
- private:
-  bool expression(const Expr& expr, int depth) const {
+  bool expression(const Expr& expr, int depth) {
     switch (expr.kind) {
       case Expr::Kind::kInt:
       case Expr::Kind::kFloat:
@@ -70,6 +76,7 @@ class ElementwiseBodies {
   }
 
   const ops::OpTable& table_;
+  std::map<OpId, bool> known_;
 };
 
 // --- `where` of a class: conditions on the row of an operator ------------------------------------------
@@ -152,6 +159,7 @@ class ClassResolver {
     const ast::ClassDecl& decl = *pending_.at(name);
     if (!open_.insert(name).second) {
       reports_.error(decl.name.span, "the class '" + name + "' is made of itself");
+      classes_.sets[name];  // so that its users are not told that it does not exist
       return;
     }
     need(*decl.value);
@@ -191,7 +199,7 @@ Classes builtin_classes(const ops::OpTable& table) {
         OpClass::kEffect, OpClass::kComposite, OpClass::kUninterpreted}) {
     classes.sets[std::string(ops::name(kind))];
   }
-  const ElementwiseBodies bodies(table);
+  ElementwiseBodies bodies(table);
   for (std::size_t i = 0; i < table.size(); ++i) {
     const OpId op(i);
     classes.sets[std::string(ops::name(table[op].op_class))].ops.push_back(op);

@@ -167,6 +167,8 @@ class Lowering {
     if (const RoleRow* role = find_row(kRoles, expr.text)) return role_axis(expr, *role);
     const auto bound = c_.scope.find(expr.text);
     if (bound != c_.scope.end() && bound->second.op_name) return apply_bound(expr, bound->second);
+    const bool asks = contains(term_queries(), expr.text) || contains(plan_queries(), expr.text);
+    if (asks && !expr.args.empty()) return query(expr);  // constant(w) is no application of the operator `constant`
     const OpId op = c_.table.find(expr.text);
     const ops::FunctionSignature* function = find_function(expr.text);
     // max, min, sqrt, ... are operators of tensors and functions of numbers; which one shows only when it is elaborated.
@@ -175,7 +177,7 @@ class Lowering {
     }
     if (function != nullptr) return call_function(expr, *function);
     if (expr.text == "fold" && expr.args.size() == 1) return children(expr);
-    if (contains(term_queries(), expr.text) || contains(plan_queries(), expr.text)) return query(expr);
+    if (asks) return query(expr);
     if (ops::dtype_from_name(expr.text) && expr.args.size() == 1) return children(expr);
     std::vector<std::string> known = c_.table.names();
     for (const auto& row : functions()) known.push_back(row.name);
@@ -247,7 +249,7 @@ class Lowering {
   ExprPtr apply(const Expr& expr, const ops::OpInfo& info) {
     Expr out = expr;
     out.text = info.name;
-    const bool elementwise = info.op_class == ops::OpClass::kElementwise;
+    const bool elementwise = info.op_class == ops::OpClass::kElementwise && info.operands.size() > 1;
     for (auto& arg : out.args) arg = operand(arg, elementwise);
     std::set<std::string> given;
     std::size_t operands = given_operands(expr, info, given);

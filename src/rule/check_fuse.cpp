@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "src/rule/checker.hpp"
 
@@ -12,6 +13,54 @@ constexpr std::array<std::pair<Template, std::string_view>, 9> kTemplates = {{
     {Template::kConv, "conv"}, {Template::kWindow, "window"}, {Template::kMove, "move"},
     {Template::kHorizontal, "horizontal"}, {Template::kSort, "sort"},
 }};
+
+/// The operators that the nodes of a composite operator's body are of, through composites in it.
+void add_body_ops(const ops::OpTable& table, OpId op, std::set<OpId>& into);
+
+void add_expr_ops(const ops::OpTable& table, const ops::Expr& expr, std::set<OpId>& into) {
+  using Kind = ops::Expr::Kind;
+  static const std::map<std::string, std::string> kInfix = {
+      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"%", "mod"}, {"**", "pow"}, {"==", "eq"},
+      {"!=", "ne"}, {"<", "lt"},  {"<=", "le"}, {">", "gt"},  {">=", "ge"}, {"and", "and"}, {"or", "or"}};
+  if (expr.kind == Kind::kBinary) {
+    if (const auto row = kInfix.find(expr.text); row != kInfix.end()) into.insert(table.require(row->second));
+  } else if (expr.kind == Kind::kUnary) {
+    into.insert(table.require(expr.text == "-" ? "neg" : "not"));
+  } else if (expr.kind == Kind::kCall) {
+    if (const OpId op = table.find(expr.text); op.valid()) {
+      if (into.insert(op).second) add_body_ops(table, op, into);
+    } else if (ops::dtype_from_name(expr.text)) {
+      into.insert(table.require("convert"));
+    }
+  }
+  for (const auto& arg : expr.args) {
+    if (arg != nullptr) add_expr_ops(table, *arg, into);
+  }
+}
+
+void add_body_ops(const ops::OpTable& table, OpId op, std::set<OpId>& into) {
+  if (table[op].body == nullptr) return;
+  for (const auto& [name, value] : table[op].body->lets) add_expr_ops(table, *value, into);
+  for (const auto& value : table[op].body->results) add_expr_ops(table, *value, into);
+}
+
+/// Regions are made of primitive operators. So a composite operator in a segment stands for any number of those of its body,
+/// and where many elementwise operators can stand, what aligns their operands can too.
+void admit_primitives(const ops::OpTable& table, Segment& segment) {
+  std::set<OpId> ops(segment.ops.ops.begin(), segment.ops.ops.end());
+  bool elementwise = false;
+  for (const OpId op : segment.ops.ops) {
+    elementwise |= table[op].op_class == ops::OpClass::kElementwise;
+    if (table[op].body == nullptr) continue;
+    add_body_ops(table, op, ops);
+    segment.max = Segment::kUnbounded;
+    elementwise = true;
+  }
+  if (elementwise && segment.is_closure()) {
+    for (const char* name : {"broadcast", "reshape"}) ops.insert(table.require(name));
+  }
+  segment.ops.ops.assign(ops.begin(), ops.end());
+}
 
 class FuseChecker {
  public:
@@ -83,6 +132,7 @@ class FuseChecker {
       if (out.ops.ops.empty() && c_.reports.error_count() == 0) c_.reports.error(segment.span, "this class has no operators");
     }
     out.text = segment_text(segment.span);
+    admit_primitives(c_.table, out);
     if (out.name.empty()) return out;
     if (const auto at = scope_.scope.find(out.name); at != scope_.scope.end()) {
       c_.reports.error(segment.as.span, "'" + out.name + "' is bound already", {}, {{at->second.span, "it is bound here"}});

@@ -131,7 +131,9 @@ Outcome Applier::run(PatternId id, const Decoded& match) {
   const rule::RewriteRule& rule = rewrites_[pattern.rule.index];
   const rule::RewriteVariant& variant = rule.variants[pattern.variant];
   if (!prepared.needs_env && prepared.rhs) {
-    if (const auto term = runner_.run(*prepared.rhs, match)) return unite(rule, match.root, *term, variant.to[0]->span);
+    const auto term = runner_.run(*prepared.rhs, match);
+    const bool fits = term && egraph_.type_id(*term) == egraph_.type_id(match.root);
+    if (fits) return unite(rule, match.root, *term, variant.to[0]->span);
   }
 
   const ops::OpTable& table = egraph_.table();
@@ -154,26 +156,26 @@ Outcome Applier::run(PatternId id, const Decoded& match) {
   const Expr& to = *variant.to[0];
   Result<EnvValue> value = ops::elaborate(table, to, env, builder_);
   if (!value) return failed(std::move(value).error());
-  Result<EClassId> result = as_tensor(*value, match.root, to.span);
+  Result<EClassId> result = as_tensor(*value, match, to.span);
   if (!result) return failed(std::move(result).error());
   return unite(rule, match.root, *result, to.span);
 }
 
-/// A number stands for a constant of the root's type, a smaller tensor for its broadcast.
-Result<EClassId> Applier::as_tensor(const EnvValue& value, EClassId root, const Span& span) {
-  const ops::Type wanted = egraph_.type(root);
+/// A number stands for a constant of the root's type; where a pattern looked through a broadcast, a tensor for its own.
+Result<EClassId> Applier::as_tensor(const EnvValue& value, const Decoded& match, const Span& span) {
+  const ops::Type wanted = egraph_.type(match.root);
   ops::TermValue term;
   if (std::holds_alternative<ops::TermValue>(value)) {
     term = std::get<ops::TermValue>(value);
   } else {
     const auto* attr = std::get_if<ops::AttrValue>(&value);
     if (attr == nullptr) return fail("the right-hand side stands for nothing", span);
-    const auto number = runner_.number_term(*attr, egraph_.type_id(root));
+    const auto number = runner_.number_term(*attr, egraph_.type_id(match.root));
     if (!number) return fail(ops::to_string(*attr) + " is no " + ops::to_string(wanted), span);
     return *number;
   }
   const ops::Type& type = builder_.type(term);
-  if (type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype && type.shape != wanted.shape) {
+  if (match.peeled && type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype && type.shape != wanted.shape) {
     FW_TRY(term, ops::align_to(egraph_.table(), term, wanted.shape, builder_));
   }
   return egraph::TermBuilder::unpack(term);

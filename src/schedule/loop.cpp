@@ -62,4 +62,13 @@ Fit fit_loop(const Region& region, const Target& target) {
   return schedule;
 }
 
+// Nothing but moves: a loop, under the name that rules give it.
+Fit fit_move(const Region& region, const Target& target) {
+  for (const region::RegionValue& v : region.values)
+    if (v.kind == region::RegionValue::Kind::kOp && v.op_class != ops::OpClass::kMovement) return refuse(fmt::format("{} is no move", v.op_name));
+  Fit fit = fit_loop(region, target);
+  if (fit) fit->kind = Template::kMove;
+  return fit;
+}
+
 }  // namespace fusewright::schedule

@@ -24,11 +24,14 @@ struct Row {
 // In order of preference: simpler loop structures first.
 constexpr std::array kTemplates{
     Row{Template::kLoop, fit_loop},
+    Row{Template::kMove, fit_move},
     Row{Template::kReduce, fit_reduce},
     Row{Template::kRow, fit_row},
     Row{Template::kContract, fit_contract},
     Row{Template::kConv, fit_conv},
     Row{Template::kWindow, fit_window},
+    Row{Template::kSort, fit_sort},
+    Row{Template::kHorizontal, fit_horizontal},
 };
 
 }  // namespace

@@ -16,6 +16,9 @@ Fit fit_reduce(const Region& region, const Target& target);
 Fit fit_row(const Region& region, const Target& target);
 Fit fit_contract(const Region& region, const Target& target);
 Fit fit_window(const Region& region, const Target& target);
+Fit fit_sort(const Region& region, const Target& target);
+Fit fit_horizontal(const Region& region, const Target& target);
+Fit fit_move(const Region& region, const Target& target);
 Fit fit_conv(const Region& region, const Target& target);
 
 /// Whether one element of the value comes from one element of each operand, by index maps.

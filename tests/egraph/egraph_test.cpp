@@ -12,7 +12,7 @@
 namespace fusewright::egraph {
 namespace {
 
-Result<std::vector<ops::Type>> infer_scalar(std::span<const ops::Type>, const ops::Attrs&) {
+Result<std::vector<ops::Type>> infer_scalar(const ops::OpInfo&, std::span<const ops::Type>, const ops::Attrs&) {
   return std::vector<ops::Type>{ops::Type::tensor(ops::DType::kF32, {})};
 }
 
@@ -26,7 +26,7 @@ std::shared_ptr<const ops::OpTable> toy_table() {
     for (std::size_t i = 0; i < operands; ++i) info.operands.push_back({"x" + std::to_string(i)});
     info.commutative = commutative;
     info.infer = infer_scalar;
-    if (operands == 0) info.attrs.push_back({.name = "value", .kind = ops::AttrKind::kInt});
+    if (operands == 0) info.attrs.emplace_back().name = "value";
     REQUIRE(table->add(std::move(info)).has_value());
   };
   add("toy_leaf", 0, false, ops::OpClass::kUninterpreted);

@@ -28,7 +28,8 @@ TEST_CASE("an unknown opcode is named with the nearest that there is", "[hlo]") 
 
 TEST_CASE("all errors of a module are reported, not just the first", "[hlo]") {
   const std::string error = error_of(
-      "m {\n x = f32[2] parameter(0)\n a = f32[3] add(x, x)\n b = f32[2] multiply(x)\n ROOT t = (f32[3], f32[2]) tuple(a, b)\n}");
+      "m {\n x = f32[2] parameter(0)\n a = f32[3] add(x, x)\n b = f32[2] multiply(x)\n ROOT t = (f32[3], f32[2]) "
+      "tuple(a, b)\n}");
   CHECK_THAT(error, Catch::Contains("'a' is declared f32[3], but this add gives f32[2]"));
   CHECK_THAT(error, Catch::Contains("'multiply' takes 2 operands, not 1"));
   CHECK_THAT(error, !Catch::Contains("tuple"));
@@ -38,8 +39,10 @@ TEST_CASE("names that are there twice point to the first", "[hlo]") {
   const std::string error = error_of("m {\n x = f32[2] parameter(0)\n ROOT x = f32[2] add(x, x)\n}");
   CHECK_THAT(error, Catch::Contains("test.hlo:3:7: error: there are two instructions 'x' in 'm'"));
   CHECK_THAT(error, Catch::Contains("test.hlo:2:2: note: the first is here"));
-  CHECK_THAT(error_of("m { ROOT x = f32[] constant(1) }\nm { ROOT x = f32[] constant(1) }"), Catch::Contains("there are two computations 'm'"));
-  CHECK_THAT(error_of("m { ROOT x = f32[] constant(1) ROOT y = f32[] constant(1) }"), Catch::Contains("'m' has two roots"));
+  CHECK_THAT(error_of("m { ROOT x = f32[] constant(1) }\nm { ROOT x = f32[] constant(1) }"),
+             Catch::Contains("there are two computations 'm'"));
+  CHECK_THAT(error_of("m { ROOT x = f32[] constant(1) ROOT y = f32[] constant(1) }"),
+             Catch::Contains("'m' has two roots"));
 }
 
 TEST_CASE("parameters are numbered without gaps", "[hlo]") {
@@ -50,8 +53,10 @@ TEST_CASE("parameters are numbered without gaps", "[hlo]") {
 }
 
 TEST_CASE("an operand must stand before its use", "[hlo]") {
-  CHECK_THAT(error_of("m { a = f32[] negate(b) b = f32[] constant(1) }"), Catch::Contains("'b' is used before it is defined"));
-  CHECK_THAT(error_of("m { x = f32[2] parameter(0) ROOT y = f32[2] negate(f32[3] x) }"), Catch::Contains("operand 'x' is f32[2], not f32[3]"));
+  CHECK_THAT(error_of("m { a = f32[] negate(b) b = f32[] constant(1) }"),
+             Catch::Contains("'b' is used before it is defined"));
+  CHECK_THAT(error_of("m { x = f32[2] parameter(0) ROOT y = f32[2] negate(f32[3] x) }"),
+             Catch::Contains("operand 'x' is f32[2], not f32[3]"));
 }
 
 TEST_CASE("computations that call themselves or do not exist are refused", "[hlo]") {
@@ -59,25 +64,30 @@ TEST_CASE("computations that call themselves or do not exist are refused", "[hlo
                       "g { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=f }\n"
                       "ENTRY m { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=f }"),
              Catch::Contains("computation 'f' calls itself"));
-  CHECK_THAT(error_of("reducer { ROOT x = f32[] parameter(0) }\nENTRY m { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=reduce }"),
+  CHECK_THAT(error_of("reducer { ROOT x = f32[] parameter(0) }\nENTRY m { x = f32[] parameter(0) ROOT y = f32[] "
+                      "call(x), to_apply=reduce }"),
              Catch::Contains("there is no computation 'reduce'") && Catch::Contains("did you mean 'reducer'?"));
-  CHECK_THAT(error_of("f { ROOT x = f32[] parameter(0) }\nENTRY m { x = f32[] parameter(0) ROOT y = f32[] call(x, x), to_apply=f }"),
+  CHECK_THAT(error_of("f { ROOT x = f32[] parameter(0) }\nENTRY m { x = f32[] parameter(0) ROOT y = f32[] call(x, x), "
+                      "to_apply=f }"),
              Catch::Contains("'y': computation 'f' has 1 parameters, not 2"));
-  CHECK_THAT(error_of("f { ROOT x = f32[3] parameter(0) }\nENTRY m { x = f32[] parameter(0) ROOT y = f32[3] call(x), to_apply=f }"),
-             Catch::Contains("'x' is declared f32[3], but the argument is f32[]"));
+  CHECK_THAT(
+      error_of(
+          "f { ROOT x = f32[3] parameter(0) }\nENTRY m { x = f32[] parameter(0) ROOT y = f32[3] call(x), to_apply=f }"),
+      Catch::Contains("'x' is declared f32[3], but the argument is f32[]"));
 }
 
 TEST_CASE("a chain of calls that grows without end is stopped", "[hlo]") {
   std::string text = "f0 { ROOT x = f32[] parameter(0) }\n";
   for (int i = 1; i < 60; ++i) {
     const std::string callee = std::to_string(i - 1);
-    text += "f" + std::to_string(i) + " { x = f32[] parameter(0) a = f32[] call(x), to_apply=f" + callee + " b = f32[] call(a), to_apply=f" + callee +
-            " ROOT c = f32[] add(a, b) }\n";
+    text += "f" + std::to_string(i) + " { x = f32[] parameter(0) a = f32[] call(x), to_apply=f" + callee +
+            " b = f32[] call(a), to_apply=f" + callee + " ROOT c = f32[] add(a, b) }\n";
   }
   CHECK_THAT(error_of(text), Catch::Contains("inlining the calls gives more than"));
   std::string chain = "f0 { ROOT x = f32[] parameter(0) }\n";
   for (int i = 1; i < 5000; ++i)
-    chain += "f" + std::to_string(i) + " { x = f32[] parameter(0) ROOT a = f32[] call(x), to_apply=f" + std::to_string(i - 1) + " }\n";
+    chain += "f" + std::to_string(i) + " { x = f32[] parameter(0) ROOT a = f32[] call(x), to_apply=f" +
+             std::to_string(i - 1) + " }\n";
   CHECK_THAT(error_of(chain), Catch::Contains("calls are nested deeper than"));
 }
 
@@ -85,19 +95,27 @@ TEST_CASE("what is not supported is named", "[hlo]") {
   CHECK_THAT(error_of("m { x = f32[2] parameter(0) ROOT y = f32[2] all-reduce(x), replica_groups={} }"),
              Catch::Contains("test.hlo:1:45: error: 'all-reduce' is not supported: a collective"));
   CHECK_THAT(error_of("m { ROOT y = u32[] partition-id() }"), Catch::Contains("'partition-id' is not supported"));
-  CHECK_THAT(error_of("m { x = f4e2m1fn[2] parameter(0) ROOT y = f32[2] convert(x) }"), Catch::Contains("element type 'f4e2m1fn' is not supported"));
+  CHECK_THAT(error_of("m { x = f4e2m1fn[2] parameter(0) ROOT y = f32[2] convert(x) }"),
+             Catch::Contains("element type 'f4e2m1fn' is not supported"));
 }
 
 TEST_CASE("what is not supported but not needed does no harm", "[hlo]") {
-  CHECK(count_op(import_text("m { x = f32[2] parameter(0) y = f32[2] all-reduce(x), replica_groups={} ROOT z = f32[2] negate(x) }"), "neg") == 1);
+  CHECK(count_op(
+            import_text(
+                "m { x = f32[2] parameter(0) y = f32[2] all-reduce(x), replica_groups={} ROOT z = f32[2] negate(x) }"),
+            "neg") == 1);
 }
 
 TEST_CASE("attributes that are missing or malformed are named", "[hlo]") {
   const std::string x = "m { x = f32[2,3] parameter(0) ROOT y = ";
-  CHECK_THAT(error_of(x + "f32[3,2] transpose(x) }"), Catch::Contains("'transpose' needs the attribute 'dimensions', a list of integers such as {0,1}"));
-  CHECK_THAT(error_of(x + "f32[3,2] transpose(x), dimensions={1,a} }"), Catch::Contains("'dimensions' should be a list of integers such as {0,1}"));
-  CHECK_THAT(error_of(x + "pred[2,3] compare(x, x), direction=LESS }"), Catch::Contains("direction 'LESS' is not EQ, NE, LT, LE, GT or GE"));
-  CHECK_THAT(error_of(x + "f32[2,3] slice(x), slice={[0:2], 0:3} }"), Catch::Contains("'slice' should be the range of each axis"));
+  CHECK_THAT(error_of(x + "f32[3,2] transpose(x) }"),
+             Catch::Contains("'transpose' needs the attribute 'dimensions', a list of integers such as {0,1}"));
+  CHECK_THAT(error_of(x + "f32[3,2] transpose(x), dimensions={1,a} }"),
+             Catch::Contains("'dimensions' should be a list of integers such as {0,1}"));
+  CHECK_THAT(error_of(x + "pred[2,3] compare(x, x), direction=LESS }"),
+             Catch::Contains("direction 'LESS' is not EQ, NE, LT, LE, GT or GE"));
+  CHECK_THAT(error_of(x + "f32[2,3] slice(x), slice={[0:2], 0:3} }"),
+             Catch::Contains("'slice' should be the range of each axis"));
   CHECK_THAT(error_of(x + "f32[2,3] get-tuple-element(x), index=0 }"), Catch::Contains("'x' is not a tuple"));
 }
 
@@ -113,7 +131,8 @@ TEST_CASE("elided constants can be looked at but not run, unless they are replac
   const graph::Graph graph = import_text(text);
   const Status known = frontend_hlo::check_constants_known(graph);
   REQUIRE(!known.has_value());
-  CHECK_THAT(print_error(known.error()), Catch::Contains("test.hlo:3:2: error: the values of constant 'w' are left out in the text ('{...}')"));
+  CHECK_THAT(print_error(known.error()),
+             Catch::Contains("test.hlo:3:2: error: the values of constant 'w' are left out in the text ('{...}')"));
   frontend_hlo::ImportOptions options;
   options.replace_weight = [](const std::string& name, const ops::Type& type) -> std::optional<ops::Tensor> {
     CHECK(name == "w");
@@ -124,7 +143,8 @@ TEST_CASE("elided constants can be looked at but not run, unless they are replac
 
 TEST_CASE("parameters are frozen and dims bound as the user says", "[hlo]") {
   const std::string text = "m { x = f32[?] parameter(0) w = f32[2] parameter(1) ROOT y = f32[?] add(x, w) }";
-  CHECK_THAT(error_of(text), Catch::Contains("axis 0 of input 'x' is not known: bind it with --shape x=... or --dim '*=N'"));
+  CHECK_THAT(error_of(text),
+             Catch::Contains("axis 0 of input 'x' is not known: bind it with --shape x=... or --dim '*=N'"));
   frontend_hlo::ImportOptions options;
   options.dims["*"] = 2;
   CHECK(import_text(text, options).inputs.size() == 2);

@@ -23,9 +23,11 @@ ops::OpInfo composite(const std::string& name, std::vector<ops::OperandSpec> ope
 // silu(x) = x * logistic(x); shifted(x, by?) = silu(x) + (by ?? 1).
 std::shared_ptr<const ops::OpTable> with_silu() {
   auto out = std::make_shared<ops::OpTable>(ops::OpTable::builtin());
-  get(out->add(composite("silu", {{"x", false, false}}, expr::bin(expr::id("x"), "*", expr::call("logistic", {expr::id("x")})))));
-  get(out->add(composite("shifted", {{"x", false, false}, {"by", true, false}},
-                         expr::bin(expr::call("silu", {expr::id("x")}), "+", expr::bin(expr::id("by"), "??", expr::num(1))))));
+  get(out->add(composite("silu", {{"x", false, false}},
+                         expr::bin(expr::id("x"), "*", expr::call("logistic", {expr::id("x")})))));
+  get(out->add(
+      composite("shifted", {{"x", false, false}, {"by", true, false}},
+                expr::bin(expr::call("silu", {expr::id("x")}), "+", expr::bin(expr::id("by"), "??", expr::num(1))))));
   return out;
 }
 
@@ -53,7 +55,8 @@ TEST_CASE("composites in a graph are evaluated and bounded like their expansion"
     Graph graph = graph::make_graph(table, "composite");
     Builder builder(graph, graph.entry);
     const Value x = builder.parameter(Type::tensor(DType::kF32, {3}), "x");
-    builder.set_results({expanded ? get(builder.add("mul", {x, get(builder.add("logistic", {x}))})) : get(builder.add("silu", {x}))});
+    builder.set_results(
+        {expanded ? get(builder.add("mul", {x, get(builder.add("logistic", {x}))})) : get(builder.add("silu", {x}))});
     return graph;
   };
   const std::vector<Tensor> inputs = {vec(DType::kF32, {-1, 0.5, 4})};

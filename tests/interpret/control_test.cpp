@@ -21,7 +21,8 @@ graph::OpId op(const char* name) { return table()->require(name); }
 Graph doubling(std::int64_t step) {
   Graph graph = graph::make_graph(table(), "doubling");
   Builder entry(graph, graph.entry);
-  const Value i = entry.parameter(kCount, "i"), x = entry.parameter(kNumber, "x"), limit = entry.parameter(kCount, "limit");
+  const Value i = entry.parameter(kCount, "i"), x = entry.parameter(kNumber, "x"),
+              limit = entry.parameter(kCount, "limit");
   const auto condition = graph::add_computation(graph, "condition", graph.entry);
   Builder test(graph, condition);
   const Value at = test.parameter(kCount, "i");
@@ -55,7 +56,8 @@ Graph branches(const Type& index_type) {
 Graph scanning(bool with_trips) {
   Graph graph = graph::make_graph(table(), "scanning");
   Builder entry(graph, graph.entry);
-  const Value trips = entry.parameter(kCount, "trips"), x = entry.parameter(kNumber, "x"), step = entry.parameter(kNumber, "step");
+  const Value trips = entry.parameter(kCount, "trips"), x = entry.parameter(kNumber, "x"),
+              step = entry.parameter(kNumber, "step");
   const auto body = graph::add_computation(graph, "body", graph.entry);
   Builder inner(graph, body);
   inner.parameter(kCount, "iteration");
@@ -64,8 +66,8 @@ Graph scanning(bool with_trips) {
   const Value next = get(inner.add("add", {y, step}));
   inner.set_results({get(inner.add("lt", {next, inner.constant(number(10))})), next, y});
   const Type scans = Type::tensor(DType::kF32, {ops::Shape{Dim::symbol("n")}});
-  entry.set_results(entry.add_typed(op("loop"), {with_trips ? trips : Value(), Value(), x}, {{"scans", std::int64_t{1}}},
-                                    {kNumber, scans}, {body}));
+  entry.set_results(entry.add_typed(op("loop"), {with_trips ? trips : Value(), Value(), x},
+                                    {{"scans", std::int64_t{1}}}, {kNumber, scans}, {body}));
   return graph;
 }
 
@@ -161,7 +163,8 @@ TEST_CASE("wanted values are computed and nothing else", "[interpret]") {
   Builder builder(graph, graph.entry);
   const Value x = builder.parameter(kNumber, "x");
   const Value doubled = get(builder.add("add", {x, x}));
-  const Value called = builder.add_typed(op("custom_call"), {doubled}, {{"target", std::string("mystery")}}, {kNumber})[0];
+  const Value called =
+      builder.add_typed(op("custom_call"), {doubled}, {{"target", std::string("mystery")}}, {kNumber})[0];
   builder.set_results({called});
   const std::vector<Tensor> inputs = {number(3)};
   const std::vector<Value> wanted = {doubled, x};
@@ -178,7 +181,8 @@ TEST_CASE("an observer sees every value of the entry once", "[interpret]") {
   const std::vector<Tensor> inputs = {count(1), number(3)};
   std::vector<std::string> seen;
   const Graph graph = branches(kCount);
-  get(interpret::evaluate_observed(graph, inputs, [&](Value value, const Tensor&) { seen.push_back(graph.info(value.node).name); }));
+  get(interpret::evaluate_observed(graph, inputs,
+                                   [&](Value value, const Tensor&) { seen.push_back(graph.info(value.node).name); }));
   CHECK(seen == std::vector<std::string>{"parameter", "parameter", "conditional"});
 }
 
@@ -208,7 +212,9 @@ TEST_CASE("random operators repeat with the seed and differ between nodes", "[in
   bool inside = true;
   for (const double value : numbers(first[0])) inside = inside && value >= -1 && value < 1;
   CHECK(inside);
-  const auto bits = nodes("rng_bit_generator", {ints(DType::kU64, {1, 2})}, {{"shape", Shape{8}}, {"dtype", DType::kU32}});
+  const auto bits =
+      nodes("rng_bit_generator", {ints(DType::kU64, {1, 2})}, {{"shape", Shape{8}}, {"dtype", DType::kU32}});
   CHECK(whole(bits[0]) == Ints{1, 10});
-  CHECK(whole(bits[1]) == whole(nodes("rng_bit_generator", {ints(DType::kU64, {1, 2})}, {{"shape", Shape{8}}, {"dtype", DType::kU32}})[1]));
+  CHECK(whole(bits[1]) == whole(nodes("rng_bit_generator", {ints(DType::kU64, {1, 2})},
+                                      {{"shape", Shape{8}}, {"dtype", DType::kU32}})[1]));
 }

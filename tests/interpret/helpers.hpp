@@ -40,14 +40,18 @@ inline Tensor tensor(DType dtype, Ints dims, const Numbers& values) {
   for (std::size_t i = 0; i < values.size(); ++i) ops::set_double(out, static_cast<std::int64_t>(i), values[i]);
   return out;
 }
-inline Tensor vec(DType dtype, const Numbers& values) { return tensor(dtype, {static_cast<std::int64_t>(values.size())}, values); }
+inline Tensor vec(DType dtype, const Numbers& values) {
+  return tensor(dtype, {static_cast<std::int64_t>(values.size())}, values);
+}
 inline Tensor integers(DType dtype, Ints dims, const Ints& values) {
   Tensor out = ops::make_tensor(dtype, std::move(dims)).value();
   REQUIRE(out.elements() == static_cast<std::int64_t>(values.size()));
   for (std::size_t i = 0; i < values.size(); ++i) ops::set_int(out, static_cast<std::int64_t>(i), values[i]);
   return out;
 }
-inline Tensor ints(DType dtype, const Ints& values) { return integers(dtype, {static_cast<std::int64_t>(values.size())}, values); }
+inline Tensor ints(DType dtype, const Ints& values) {
+  return integers(dtype, {static_cast<std::int64_t>(values.size())}, values);
+}
 /// 0, 1, 2, ... each modulo `modulus`, minus `shift`.
 inline Tensor counting(DType dtype, const Ints& dims, std::int64_t modulus, std::int64_t shift) {
   Tensor out = ops::make_tensor(dtype, dims).value();
@@ -76,7 +80,8 @@ inline bool same(const Numbers& a, const Numbers& b) {
   return true;
 }
 
-inline Result<std::vector<Tensor>> try_node(const std::string& op, const std::vector<Tensor>& operands, const Attrs& attrs = {}) {
+inline Result<std::vector<Tensor>> try_node(const std::string& op, const std::vector<Tensor>& operands,
+                                            const Attrs& attrs = {}) {
   return evaluate_node(*table(), table()->require(op), operands, attrs);
 }
 inline std::vector<Tensor> nodes(const std::string& op, const std::vector<Tensor>& operands, const Attrs& attrs = {}) {

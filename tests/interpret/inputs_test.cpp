@@ -48,8 +48,8 @@ TEST_CASE("made-up weights are scaled by their fan-in", "[interpret]") {
   const auto spread = [](const Shape& shape) {
     return deviation(numbers(get(interpret::random_weight(Type::tensor(DType::kF32, shape), 1, 0))));
   };
-  CHECK(spread({128, 64, 3, 3}) == Approx(std::sqrt(2.0 / (64 * 9))).epsilon(0.03));   // OIHW
-  CHECK(spread({3, 3, 64, 128}) == Approx(std::sqrt(2.0 / (64 * 9))).epsilon(0.03));   // HWIO
+  CHECK(spread({128, 64, 3, 3}) == Approx(std::sqrt(2.0 / (64 * 9))).epsilon(0.03));  // OIHW
+  CHECK(spread({3, 3, 64, 128}) == Approx(std::sqrt(2.0 / (64 * 9))).epsilon(0.03));  // HWIO
   CHECK(spread({512, 256}) == Approx(std::sqrt(2.0 / 512)).epsilon(0.03));
   for (const double value : numbers(get(interpret::random_weight(Type::tensor(DType::kF32, {1000}), 1, 0)))) {
     CHECK(value >= 0.5);
@@ -58,7 +58,8 @@ TEST_CASE("made-up weights are scaled by their fan-in", "[interpret]") {
 }
 
 TEST_CASE("inputs that cannot be made are refused", "[interpret]") {
-  CHECK_THAT(message(interpret::make_input(Type::tensor(DType::kF32, {Dim::symbol("n")}), 0, 0)), Catch::Contains("not bound"));
+  CHECK_THAT(message(interpret::make_input(Type::tensor(DType::kF32, {Dim::symbol("n")}), 0, 0)),
+             Catch::Contains("not bound"));
   CHECK_THAT(message(interpret::make_input(Type::token(), 0, 0)), Catch::Contains("token"));
   CHECK_THAT(message(interpret::make_input(Type::tensor(DType::kC64, {2}), 0, 0)), Catch::Contains("complex"));
 }

@@ -20,7 +20,8 @@ TEST_CASE("reshape, transpose, reverse and slice move elements", "[interpret]") 
   CHECK(whole(node("transpose", {matrix()}, {{"perm", Ints{1, 0}}})) == Ints{0, 3, 1, 4, 2, 5});
   CHECK(whole(node("reverse", {matrix()}, {{"axes", Ints{1}}})) == Ints{2, 1, 0, 5, 4, 3});
   CHECK(whole(node("reverse", {matrix()}, {{"axes", Ints{0, 1}}})) == Ints{5, 4, 3, 2, 1, 0});
-  CHECK(whole(node("slice", {matrix()}, {{"starts", Ints{1, 0}}, {"limits", Ints{2, 3}}, {"strides", Ints{1, 2}}})) == Ints{3, 5});
+  CHECK(whole(node("slice", {matrix()}, {{"starts", Ints{1, 0}}, {"limits", Ints{2, 3}}, {"strides", Ints{1, 2}}})) ==
+        Ints{3, 5});
   const Tensor cube = counting(DType::kU8, {2, 3, 4}, 100, 0);
   CHECK(whole(node("transpose", {cube}, {{"perm", Ints{2, 0, 1}}})) ==
         Ints{0, 4, 8, 12, 16, 20, 1, 5, 9, 13, 17, 21, 2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23});
@@ -70,5 +71,6 @@ TEST_CASE("tensors without elements go through every movement", "[interpret]") {
   CHECK(node("concat", {none, none}, {{"axis", std::int64_t{0}}}).dims == Ints{0, 3});
   CHECK(node("add", {none, none}).dims == Ints{0, 3});
   const Tensor zero = ops::scalar_tensor(DType::kF32, 0);
-  CHECK(numbers(node("pad", {none, zero}, {{"low", Ints{1, 0}}, {"high", Ints{0, 0}}, {"interior", Ints{0, 0}}})) == Numbers{0, 0, 0});
+  CHECK(numbers(node("pad", {none, zero}, {{"low", Ints{1, 0}}, {"high", Ints{0, 0}}, {"interior", Ints{0, 0}}})) ==
+        Numbers{0, 0, 0});
 }

@@ -43,7 +43,8 @@ TEST_CASE("reductions of nothing give their identity", "[interpret]") {
   CHECK(numbers(over("reduce_max", none, {0})) == Numbers{-kInf});
   CHECK(numbers(over("reduce_min", none, {0})) == Numbers{kInf});
   CHECK(whole(over("reduce_max", integers(DType::kS8, {0}, {}), {0})) == Ints{-128});
-  CHECK(whole(over("reduce_min", integers(DType::kS64, {0}, {}), {0})) == Ints{std::numeric_limits<std::int64_t>::max()});
+  CHECK(whole(over("reduce_min", integers(DType::kS64, {0}, {}), {0})) ==
+        Ints{std::numeric_limits<std::int64_t>::max()});
   CHECK(whole(over("reduce_min", integers(DType::kU8, {0}, {}), {0})) == Ints{255});
   CHECK(whole(over("reduce_max", integers(DType::kU8, {0}, {}), {0})) == Ints{0});
   CHECK(whole(over("reduce_and", integers(DType::kPred, {0}, {}), {0})) == Ints{1});
@@ -75,14 +76,20 @@ TEST_CASE("integer sums wrap", "[interpret]") {
 TEST_CASE("windows slide, skip padding and dilate", "[interpret]") {
   const Tensor x = counting(DType::kF32, {3, 4}, 100, 0);
   // Expected values by XLA.
-  CHECK(numbers(node("reduce_window_sum", {x},
-                     {{"window", Ints{2, 3}}, {"strides", Ints{1, 2}}, {"pad_low", Ints{1, 0}}, {"pad_high", Ints{0, 1}}})) ==
+  CHECK(numbers(node(
+            "reduce_window_sum", {x},
+            {{"window", Ints{2, 3}}, {"strides", Ints{1, 2}}, {"pad_low", Ints{1, 0}}, {"pad_high", Ints{0, 1}}})) ==
         Numbers{3, 5, 18, 18, 42, 34});
   CHECK(numbers(node("reduce_window_max", {x},
-                     {{"window", Ints{2, 2}}, {"pad_low", Ints{0, 1}}, {"pad_high", Ints{1, 0}}, {"base_dilation", Ints{2, 1}},
+                     {{"window", Ints{2, 2}},
+                      {"pad_low", Ints{0, 1}},
+                      {"pad_high", Ints{1, 0}},
+                      {"base_dilation", Ints{2, 1}},
                       {"window_dilation", Ints{1, 2}}})) == Numbers{1, 2, 3, 5, 6, 7, 5, 6, 7, 9, 10, 11, 9, 10, 11});
-  CHECK(numbers(node("reduce_window_prod", {vec(DType::kF32, {1, 2, 3, 4})}, {{"window", Ints{2}}})) == Numbers{2, 6, 12});
-  CHECK(numbers(node("reduce_window_min", {vec(DType::kF32, {4, 2, 3, 1})}, {{"window", Ints{3}}, {"pad_low", Ints{-1}}})) == Numbers{1});
+  CHECK(numbers(node("reduce_window_prod", {vec(DType::kF32, {1, 2, 3, 4})}, {{"window", Ints{2}}})) ==
+        Numbers{2, 6, 12});
+  CHECK(numbers(node("reduce_window_min", {vec(DType::kF32, {4, 2, 3, 1})},
+                     {{"window", Ints{3}}, {"pad_low", Ints{-1}}})) == Numbers{1});
 }
 
 TEST_CASE("cumulative operators run both ways, with or without the element itself", "[interpret]") {
@@ -94,7 +101,9 @@ TEST_CASE("cumulative operators run both ways, with or without the element itsel
   CHECK(numbers(cumulative("cum_prod", x, false, false)) == Numbers{1, 2, 6, 24});
   CHECK(numbers(cumulative("cum_max", vec(DType::kF32, {1, 3, 2}), false, false)) == Numbers{1, 3, 3});
   CHECK(numbers(cumulative("cum_min", vec(DType::kF64, {3, 1, 2}), true, false)) == Numbers{kInf, 3, 1});
-  CHECK(whole(cumulative("cum_sum", counting(DType::kS32, {2, 3}, 100, 0), false, false, 1)) == Ints{0, 1, 3, 3, 7, 12});
+  CHECK(whole(cumulative("cum_sum", counting(DType::kS32, {2, 3}, 100, 0), false, false, 1)) ==
+        Ints{0, 1, 3, 3, 7, 12});
   // Each prefix is rounded from the wide sum, not from the one before it.
-  CHECK(numbers(cumulative("cum_sum", vec(DType::kF32, {0x1p24, 1, 1}), false, false)) == Numbers{0x1p24, 0x1p24, 0x1p24 + 2});
+  CHECK(numbers(cumulative("cum_sum", vec(DType::kF32, {0x1p24, 1, 1}), false, false)) ==
+        Numbers{0x1p24, 0x1p24, 0x1p24 + 2});
 }

@@ -13,7 +13,9 @@ Ints int_unary(const std::string& op, DType dtype, const Ints& x) { return whole
 Ints int_binary(const std::string& op, DType dtype, const Ints& a, const Ints& b) {
   return whole(node(op, {ints(dtype, a), ints(dtype, b)}));
 }
-Numbers convert(DType from, DType to, const Numbers& x) { return numbers(node("convert", {vec(from, x)}, {{"dtype", to}})); }
+Numbers convert(DType from, DType to, const Numbers& x) {
+  return numbers(node("convert", {vec(from, x)}, {{"dtype", to}}));
+}
 
 constexpr std::int64_t kMin32 = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kMin64 = std::numeric_limits<std::int64_t>::min();
@@ -28,14 +30,30 @@ TEST_CASE("float functions give their textbook values", "[interpret]") {
   };
   // To more digits than f32 holds.
   const Row rows[] = {
-      {"exp", 1, 2.718281828459045},         {"expm1", 1e-5, 1.0000050000166668e-05}, {"log", 10, 2.302585092994046},
-      {"log1p", 1e-5, 9.999950000333332e-06}, {"sqrt", 2, 1.4142135623730951},        {"rsqrt", 2, 0.70710678118654752},
-      {"cbrt", -27, -3},                     {"sin", 1, 0.8414709848078965},          {"cos", 1, 0.5403023058681398},
-      {"tan", 1, 1.5574077246549023},        {"asin", 0.5, 0.5235987755982989},       {"acos", 0.5, 1.0471975511965979},
-      {"atan", 2, 1.1071487177940904},       {"sinh", 1, 1.1752011936438014},         {"cosh", 1, 1.5430806348152437},
-      {"tanh", 0.5, 0.46211715726000974},    {"asinh", 2, 1.4436354751788103},        {"acosh", 2, 1.3169578969248168},
-      {"atanh", 0.5, 0.5493061443340549},    {"logistic", 1, 0.7310585786300049},     {"erf", 0.5, 0.5204998778130465},
-      {"abs", -1.5, 1.5},                    {"neg", 1.5, -1.5},                      {"sign", -2.5, -1},
+      {"exp", 1, 2.718281828459045},
+      {"expm1", 1e-5, 1.0000050000166668e-05},
+      {"log", 10, 2.302585092994046},
+      {"log1p", 1e-5, 9.999950000333332e-06},
+      {"sqrt", 2, 1.4142135623730951},
+      {"rsqrt", 2, 0.70710678118654752},
+      {"cbrt", -27, -3},
+      {"sin", 1, 0.8414709848078965},
+      {"cos", 1, 0.5403023058681398},
+      {"tan", 1, 1.5574077246549023},
+      {"asin", 0.5, 0.5235987755982989},
+      {"acos", 0.5, 1.0471975511965979},
+      {"atan", 2, 1.1071487177940904},
+      {"sinh", 1, 1.1752011936438014},
+      {"cosh", 1, 1.5430806348152437},
+      {"tanh", 0.5, 0.46211715726000974},
+      {"asinh", 2, 1.4436354751788103},
+      {"acosh", 2, 1.3169578969248168},
+      {"atanh", 0.5, 0.5493061443340549},
+      {"logistic", 1, 0.7310585786300049},
+      {"erf", 0.5, 0.5204998778130465},
+      {"abs", -1.5, 1.5},
+      {"neg", 1.5, -1.5},
+      {"sign", -2.5, -1},
   };
   for (const Row& row : rows) {
     INFO(row.op);
@@ -65,7 +83,8 @@ TEST_CASE("special values go through float functions", "[interpret]") {
   CHECK(same(unary("logistic", DType::kF32, {kInf, -kInf, -200}), {1, 0, 0}));
   CHECK(same(unary("acos", DType::kF32, {2, 1}), {kNan, 0}));
   CHECK(same(binary("div", DType::kF32, {1, -1, 0, kInf}, {0, 0, 0, kInf}), {kInf, -kInf, kNan, kNan}));
-  CHECK(same(binary("atan2", DType::kF64, {0, -0.0, 1}, {-1, -1, 0}), {3.141592653589793, -3.141592653589793, 1.5707963267948966}));
+  CHECK(same(binary("atan2", DType::kF64, {0, -0.0, 1}, {-1, -1, 0}),
+             {3.141592653589793, -3.141592653589793, 1.5707963267948966}));
   CHECK(same(binary("pow", DType::kF32, {0, -8, 2, kNan, 1}, {0, 3, -1, 0, kNan}), {1, -512, 0.5, 1, 1}));
 }
 
@@ -109,7 +128,8 @@ TEST_CASE("integers wrap", "[interpret]") {
   CHECK(int_unary("neg", DType::kS32, {kMin32, 5}) == Ints{kMin32, -5});
   CHECK(int_unary("abs", DType::kS8, {-128, -5}) == Ints{-128, 5});
   CHECK(int_unary("abs", DType::kU8, {200}) == Ints{200});
-  CHECK(int_binary("pow", DType::kS32, {3, -2, 1, -1, 2, 7, 0}, {4, 3, -5, -3, -1, 0, 0}) == Ints{81, -8, 1, -1, 0, 1, 1});
+  CHECK(int_binary("pow", DType::kS32, {3, -2, 1, -1, 2, 7, 0}, {4, 3, -5, -3, -1, 0, 0}) ==
+        Ints{81, -8, 1, -1, 0, 1, 1});
   CHECK(int_unary("sign", DType::kS16, {-7, 0, 9}) == Ints{-1, 0, 1});
 }
 
@@ -159,7 +179,8 @@ TEST_CASE("convert to an integer truncates and saturates", "[interpret]") {
   CHECK(convert(DType::kF32, DType::kU8, {-0.5, -3, 255.5, 256}) == Numbers{0, 0, 255, 255});
   CHECK(whole(node("convert", {vec(DType::kF64, {0x1p63, -0x1p63, 1e300, -kInf})}, {{"dtype", DType::kS64}})) ==
         Ints{kMax64, kMin64, kMax64, kMin64});
-  CHECK(whole(node("convert", {vec(DType::kF64, {0x1p63, 0x1p64, -1})}, {{"dtype", DType::kU64}})) == Ints{kMin64, -1, 0});
+  CHECK(whole(node("convert", {vec(DType::kF64, {0x1p63, 0x1p64, -1})}, {{"dtype", DType::kU64}})) ==
+        Ints{kMin64, -1, 0});
   CHECK(convert(DType::kF32, DType::kPred, {0, -0.0, 0.1, kNan}) == Numbers{0, 0, 1, 1});
   CHECK(whole(node("convert", {ints(DType::kS32, {300, -1, 128})}, {{"dtype", DType::kS8}})) == Ints{44, -1, -128});
   CHECK(whole(node("convert", {ints(DType::kS32, {0, 256})}, {{"dtype", DType::kPred}})) == Ints{0, 1});
@@ -205,7 +226,8 @@ TEST_CASE("bitcast keeps the bits", "[interpret]") {
 
 TEST_CASE("reduce_precision rounds on the bits of the format", "[interpret]") {
   const auto reduced = [](const Numbers& x, std::int64_t exponent, std::int64_t mantissa) {
-    return numbers(node("reduce_precision", {vec(DType::kF32, x)}, {{"exponent_bits", exponent}, {"mantissa_bits", mantissa}}));
+    return numbers(
+        node("reduce_precision", {vec(DType::kF32, x)}, {{"exponent_bits", exponent}, {"mantissa_bits", mantissa}}));
   };
   CHECK(same(reduced({1 + 0x1p-8, 1 + 3 * 0x1p-8, kNan, kInf}, 8, 7), {1, 1 + 0x1p-6, kNan, kInf}));
   CHECK(same(reduced({65520, 65519, 0x1p-15, -0x1p-15, 0x1p-14}, 5, 10), {kInf, 65504, 0, -0.0, 0x1p-14}));

@@ -36,7 +36,8 @@ TEST_CASE("sort orders by the first operand and keeps the order of equal ones", 
   CHECK(same(numbers(node("sort", {vec(DType::kF32, {kNan, 1, -kInf})}, up)), {-kInf, 1, kNan}));
   CHECK(same(numbers(node("sort", {vec(DType::kF32, {1, kNan, 2})}, down)), {kNan, 2, 1}));
   CHECK(whole(node("sort", {ints(DType::kU64, {-1, 5})}, up)) == Ints{5, -1});
-  CHECK(whole(node("sort", {integers(DType::kS32, {2, 2}, {4, 3, 1, 2})}, {{"axis", std::int64_t{0}}})) == Ints{1, 2, 4, 3});
+  CHECK(whole(node("sort", {integers(DType::kS32, {2, 2}, {4, 3, 1, 2})}, {{"axis", std::int64_t{0}}})) ==
+        Ints{1, 2, 4, 3});
 }
 
 TEST_CASE("sort follows a nested comparator", "[interpret]") {
@@ -56,7 +57,8 @@ TEST_CASE("top_k gives ordered values, the lower index first among equals", "[in
   const auto largest = nodes("top_k", {x}, {{"k", std::int64_t{3}}, {"axis", std::int64_t{1}}});
   CHECK(same(numbers(largest[0]), {4, 4, 2, kNan, 5, 0}));
   CHECK(whole(largest[1]) == Ints{1, 2, 3, 0, 2, 1});
-  const auto smallest = nodes("top_k", {x}, {{"k", std::int64_t{2}}, {"axis", std::int64_t{1}}, {"largest", false}, {"dtype", DType::kS32}});
+  const auto smallest = nodes(
+      "top_k", {x}, {{"k", std::int64_t{2}}, {"axis", std::int64_t{1}}, {"largest", false}, {"dtype", DType::kS32}});
   CHECK(numbers(smallest[0]) == Numbers{1, 2, -1, 0});
   CHECK(whole(smallest[1]) == Ints{0, 3, 3, 1});
 }

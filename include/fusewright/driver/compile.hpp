@@ -51,6 +51,8 @@ struct Compilation {
 
 /// The whole compiler: model and rules in, plan and kernels out.
 Result<Compilation> compile(const CompileOptions& options);
+/// The same without kernels.
+Result<Compilation> plan(const CompileOptions& options);
 
 /// One row of the backend table.
 struct Backend {

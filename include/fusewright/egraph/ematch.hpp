@@ -68,6 +68,7 @@ struct Decoded {
   EClassId root;                    ///< the value that was matched
   std::vector<EClassId> registers;  ///< class registers of the program; `none()` where an operand was left out
   std::vector<ENodeId> nodes;       ///< matched nodes
+  bool peeled = false;              ///< some operand stands for its broadcast
   std::vector<Note> relied;         ///< what the match took as equal or known, where asked for
 };
 void decode(const EGraph& egraph, const match::Program& program, PatternId pattern, std::span<const MatchWord> record,

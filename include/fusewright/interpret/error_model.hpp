@@ -20,7 +20,8 @@ struct Bounded {
 /// What kernels are allowed to do beyond rounding every node once; as the rules of a group say.
 struct BoundOptions {
   EvaluateOptions evaluate;
-  bool reassociating = true;      ///< sums in any order, weights folded
+  bool reassociating =
+      true;  ///< single operations rearranged, weights folded; one node's sum may always take any order
   bool excess_precision = false;  ///< roundings between nodes may be dropped, multiply-adds contracted
   double approximate = 0;         ///< relative error that an approximating rule adds to the results
 };
@@ -28,13 +29,15 @@ struct BoundOptions {
 /// Evaluates a graph (a fused group, say) on actual inputs together with a running error bound for each element.
 ///
 /// The model is (center, radius) arithmetic. Each operator passes on its operands' radii through the function itself
-/// (endpoints where it is monotone, else its derivative's bound) and adds its own rounding: the unit roundoff u of the dtype
-/// for the kernel and for the oracle, and kMathUlp for transcendental functions. A sum of n terms in any order adds
-/// min((n - 1) u sum|x|, max(lambda sqrt(n) u m, 4 d)), with m a bound on the partial sums and d the error that a plain
-/// sequential sum in the kernel's accumulator makes on this very data: the first is the worst case, the second holds with
-/// probability 1 - 2 exp(-lambda^2 / 2) for rounding errors of mean zero, and d covers data whose errors are not.
-/// Where an operator jumps (floor, sign, comparisons, arg_max, conversion to integer, sort) either side of the jump is right
-/// if the bound reaches it: radii of that size, and a selection by an uncertain predicate covers both sides.
+/// (endpoints where it is monotone, else its derivative's bound) and adds what a kernel's own computation may be off
+/// by: kMathUlp for transcendental functions, nothing for operations that round correctly. Then the interval is rounded
+/// to the dtype at both ends, because a kernel rounds every node too. A sum of n terms in any order adds min((n - 1) u
+/// sum|x|, max(lambda sqrt(n) u m, 4 d)), with u the unit roundoff of the accumulator, m a bound on the partial sums
+/// and d the error that a plain sequential sum in the accumulator makes on this very data: the first is the worst case,
+/// the second holds with probability 1 - 2 exp(-lambda^2 / 2) for rounding errors of mean zero, and d covers data whose
+/// errors are not. Where an operator jumps (floor, sign, comparisons, arg_max, conversion to integer, sort) either side
+/// of the jump is right if the bound reaches it: radii of that size, and a selection by an uncertain predicate covers
+/// both sides.
 ///
 /// @param input_radius one for each input, empty for exact ones; may be left out altogether.
 /// Errors: as evaluate; control flow whose condition the bound leaves open (kUnsupported).
@@ -57,7 +60,7 @@ struct CompareReport {
   std::int64_t wrong = 0;   ///< number of elements outside their bound
   double actual = 0;
   double expected = 0;
-  std::string message;      ///< empty when ok: "element [3,17] is 1.5, expected 1.25 (error 0.25, bound 1e-6)"
+  std::string message;  ///< empty when ok: "element [3,17] is 1.5, expected 1.25 (error 0.25, bound 1e-6)"
 };
 
 /// NaN equals NaN; an overflow within the bound may be infinite or not. A different dtype or shape is not ok.

@@ -12,8 +12,8 @@
 namespace fusewright::interpret {
 
 /// The reference evaluator: the meaning of every operator, against which everything else is tested.
-/// Floats are computed in f64 (f64 itself in 113-bit arithmetic) and rounded to the declared dtype after every operator;
-/// sums, products of sums and convolutions accumulate wide and round once; integers are exact and wrap.
+/// Floats are computed in f64 (f64 itself in 113-bit arithmetic) and rounded to the declared dtype after every
+/// operator; sums, products of sums and convolutions accumulate wide and round once; integers are exact and wrap.
 /// Results do not depend on the number of threads.
 struct EvaluateOptions {
   std::uint64_t seed = 0;                 ///< of the random operators
@@ -38,7 +38,8 @@ Result<std::vector<ops::Tensor>> evaluate_values(const graph::Graph& graph, std:
                                                  std::span<const graph::Value> wanted,
                                                  const EvaluateOptions& options = {});
 
-/// One node without nested computations: for folding constants, shapes and weights. Composites are evaluated by their bodies.
+/// One node without nested computations: for folding constants, shapes and weights. Composites are evaluated by their
+/// bodies.
 /// @param operands those left out have no storage (`ops::Tensor{}`).
 /// @param attrs    complete (see OpTable::complete_attrs).
 /// @param types    of the results, static; empty: inferred.

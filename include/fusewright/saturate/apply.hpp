@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "fusewright/egraph/builder.hpp"
@@ -54,7 +53,7 @@ class Applier {
   Outcome run(PatternId pattern, const egraph::Decoded& match);
   Outcome unite(const rule::RewriteRule& rule, egraph::EClassId root, egraph::EClassId result, const Span& span);
   ops::Env environment(PatternId pattern, const egraph::Decoded& match) const;
-  Result<egraph::EClassId> as_tensor(const ops::EnvValue& value, egraph::EClassId root, const Span& span);
+  Result<egraph::EClassId> as_tensor(const ops::EnvValue& value, const egraph::Decoded& match, const Span& span);
   Outcome failed(Error error);
 
   EGraph& egraph_;

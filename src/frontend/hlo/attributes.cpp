@@ -46,32 +46,37 @@ struct LabelTexts {
 template <class Rule>
 struct action : pegtl::nothing<Rule> {};
 
-template <> struct action<value::integer> {
+template <>
+struct action<value::integer> {
   template <class Input>
   static void apply(const Input& in, Integers& s) {
     s.push_back(to_integer(view(in)));
   }
 };
-template <> struct action<value::name> {
+template <>
+struct action<value::name> {
   template <class Input>
   static void apply(const Input& in, Names& s) {
     const std::string_view name = view(in);
     s.push_back(name.starts_with('%') ? name.substr(1) : name);
   }
 };
-template <> struct action<value::slice_start> {
+template <>
+struct action<value::slice_start> {
   template <class Input>
   static void apply(const Input& in, Slices& s) {
     s.push_back({to_integer(view(in)), 0, 1});
   }
 };
-template <> struct action<value::slice_limit> {
+template <>
+struct action<value::slice_limit> {
   template <class Input>
   static void apply(const Input& in, Slices& s) {
     s.back().limit = to_integer(view(in));
   }
 };
-template <> struct action<value::slice_stride> {
+template <>
+struct action<value::slice_stride> {
   template <class Input>
   static void apply(const Input& in, Slices& s) {
     s.back().stride = to_integer(view(in));
@@ -82,50 +87,58 @@ template <> struct action<value::slice_stride> {
 Pads& pads_of(Pads& s) { return s; }
 Pads& pads_of(WindowFields& s) { return s.back().pads; }
 
-template <> struct action<value::pad_low> {
+template <>
+struct action<value::pad_low> {
   template <class Input, class State>
   static void apply(const Input& in, State& s) {
     pads_of(s).push_back({to_integer(view(in)), 0, 0});
   }
 };
-template <> struct action<value::pad_high> {
+template <>
+struct action<value::pad_high> {
   template <class Input, class State>
   static void apply(const Input& in, State& s) {
     pads_of(s).back().high = to_integer(view(in));
   }
 };
-template <> struct action<value::pad_interior> {
+template <>
+struct action<value::pad_interior> {
   template <class Input, class State>
   static void apply(const Input& in, State& s) {
     pads_of(s).back().interior = to_integer(view(in));
   }
 };
-template <> struct action<value::window_key> {
+template <>
+struct action<value::window_key> {
   template <class Input>
   static void apply(const Input& in, WindowFields& s) {
     s.push_back({view(in), {}, {}});
   }
 };
-template <> struct action<value::window_number> {
+template <>
+struct action<value::window_number> {
   template <class Input>
   static void apply(const Input& in, WindowFields& s) {
     s.back().pads.clear();
     s.back().numbers.push_back(to_integer(view(in)));
   }
 };
-template <> struct action<value::input_labels> {
+template <>
+struct action<value::input_labels> {
   template <class Input>
   static void apply(const Input& in, LabelTexts& s) {
     s.input = view(in);
   }
 };
-template <> struct action<value::kernel_labels> {
+template <>
+struct action<value::kernel_labels> {
   template <class Input>
   static void apply(const Input& in, LabelTexts& s) {
     s.kernel = view(in);
   }
 };
-template <> struct action<value::output_labels> {
+template <>
+struct action<value::output_labels> {
   template <class Input>
   static void apply(const Input& in, LabelTexts& s) {
     s.output = view(in);

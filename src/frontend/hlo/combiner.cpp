@@ -16,18 +16,16 @@ constexpr std::size_t kLargestCombiner = 64;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Comparators are recognised by trying them. They consist of comparisons, logic and selection over their parameters and the
-// constants 0, NaN and infinity; so what they do depends only on the order of the parameters among each other and those
-// constants. The samples hold every such order, which makes the trial a proof.
+// Comparators are recognised by trying them. They consist of comparisons, logic and selection over their parameters and
+// the constants 0, NaN and infinity; so what they do depends only on the order of the parameters among each other and
+// those constants. The samples hold every such order, which makes the trial a proof.
 std::vector<double> samples_of(ops::DType dtype) {
   if (ops::is_float(dtype)) return {kNan, -kInf, -2.0, -0.0, 0.0, 1.0, 3.0, kInf};
   if (ops::is_unsigned_integer(dtype) || dtype == ops::DType::kPred) return {0, 1};
   return {-2, -1, 0, 1, 3};
 }
 
-bool is_harmless_constant(double value) {
-  return value == 0 || std::isnan(value) || std::isinf(value);
-}
+bool is_harmless_constant(double value) { return value == 0 || std::isnan(value) || std::isinf(value); }
 
 // IEEE 754 total order: -NaN, -inf, ..., -0, 0, ..., inf, NaN.
 std::int64_t total_order_key(double value) {
@@ -52,9 +50,7 @@ bool is_commutative(std::string_view opcode) {
   return false;
 }
 
-bool same_value(double a, double b) {
-  return a == b || (std::isnan(a) && std::isnan(b));
-}
+bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 }  // namespace
 
@@ -62,9 +58,7 @@ bool Combiner::is_parameter(std::uint32_t instruction, std::size_t number) const
   return number < names_.parameters.size() && names_.parameters[number] == instruction;
 }
 
-bool Combiner::is_second_parameter() const {
-  return is_parameter(body_.root, 1);
-}
+bool Combiner::is_second_parameter() const { return is_parameter(body_.root, 1); }
 
 std::optional<std::vector<std::string_view>> Combiner::opcodes(std::size_t results) const {
   if (names_.parameters.size() != 2 * results) return std::nullopt;
@@ -176,8 +170,8 @@ bool Combiner::reduces(ArgReduction kind, const std::vector<double>& samples) co
         const auto result = evaluate({a, i, b, j});
         if (!result || result->size() != 2) return false;
         const bool equal = a == b || both_nan;
-        const bool first_wins = equal ? (kind.last ? i > j : i < j)
-                                      : std::isnan(a) || (!std::isnan(b) && (kind.is_max ? a > b : a < b));
+        const bool first_wins =
+            equal ? (kind.last ? i > j : i < j) : std::isnan(a) || (!std::isnan(b) && (kind.is_max ? a > b : a < b));
         if (!same_value((*result)[0], first_wins ? a : b) || (*result)[1] != (first_wins ? i : j)) return false;
       }
     }

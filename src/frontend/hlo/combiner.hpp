@@ -16,8 +16,8 @@ class Combiner {
   Combiner(const Module& module, const Resolution& names, std::uint32_t computation)
       : module_(module), body_(module.computations[computation]), names_(names.computations[computation]) {}
 
-  /// For a computation of 2n scalars (a0, .., b0, ..): the elementwise opcode that makes result k of ak and bk, for each
-  /// of the n results. Nothing when one of them is made in another way.
+  /// For a computation of 2n scalars (a0, .., b0, ..): the elementwise opcode that makes result k of ak and bk, for
+  /// each of the n results. Nothing when one of them is made in another way.
   std::optional<std::vector<std::string_view>> opcodes(std::size_t results) const;
 
   /// The computation's result is its second parameter: what a scatter that overwrites has.

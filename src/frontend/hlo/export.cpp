@@ -29,7 +29,8 @@ std::string print_list(const Ints& numbers) {
 std::string clean_name(std::string_view name) {
   std::string out;
   for (const char c : name) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    const bool fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
     out += fine ? c : '_';
   }
   const char first = out.empty() ? '0' : out[0];
@@ -39,10 +40,14 @@ std::string clean_name(std::string_view name) {
 
 namespace {
 
-std::string unique(std::set<std::string>& taken, const std::string& stem) {
-  std::string name = stem;
-  for (std::size_t i = 1; !taken.insert(name).second; ++i) name = stem + "." + std::to_string(i);
-  return name;
+// Each name that is taken has the number that its next namesake tries first.
+std::string unique(std::map<std::string, std::size_t>& taken, const std::string& stem) {
+  const auto [at, is_new] = taken.emplace(stem, 1);
+  if (is_new) return stem;
+  for (;;) {
+    std::string name = stem + "." + std::to_string(at->second++);
+    if (taken.emplace(name, 1).second) return name;
+  }
 }
 
 std::string print_computation(const std::string& head, const std::vector<std::string>& lines) {
@@ -110,8 +115,8 @@ std::vector<std::string> Exporter::operands(const Body& body, const Node& node) 
 void Exporter::bind_tuple(Body& body, NodeId id, const std::string& tuple) const {
   const Node& node = graph[id];
   for (std::uint32_t i = 0; i < node.types.size(); ++i)
-    body.values[{id, i}] = emit(body, node.name, print_type(node.types[i]), "get-tuple-element", {tuple},
-                                "index=" + std::to_string(i));
+    body.values[{id, i}] =
+        emit(body, node.name, print_type(node.types[i]), "get-tuple-element", {tuple}, "index=" + std::to_string(i));
 }
 
 std::unexpected<Error> Exporter::unsupported(const Node& node, const std::string& why) const {
@@ -132,7 +137,8 @@ Status Exporter::print_node(Body& body, NodeId id) {
   const Node& node = graph[id];
   begin_node(body, node);
   for (const Type& type : node.types)
-    if (type.is_tensor() && !ops::is_static(type.shape)) return unsupported(node, "its shape " + ops::to_string(type) + " is symbolic");
+    if (type.is_tensor() && !ops::is_static(type.shape))
+      return unsupported(node, "its shape " + ops::to_string(type) + " is symbolic");
   const std::string& op = graph.info(id).name;
   if (const OpPrinter printer = find_printer(op)) return printer(*this, body, id);
   const ElementwiseOpcode* row = find_elementwise_op(op);
@@ -143,9 +149,7 @@ Status Exporter::print_node(Body& body, NodeId id) {
 
 // --- Computations --------------------------------------------------------------------------------------
 
-std::string Exporter::unique_computation(std::string_view stem) {
-  return unique(computation_names_, clean_name(stem));
-}
+std::string Exporter::unique_computation(std::string_view stem) { return unique(computation_names_, clean_name(stem)); }
 
 std::string Exporter::computation(std::string_view stem, const std::vector<std::string>& lines) {
   const std::string name = "%" + unique_computation(stem);
@@ -167,11 +171,14 @@ std::string Exporter::binary(std::string_view opcode, DType dtype) {
 }
 
 // Marks the root; what is several things, or must be a tuple, is packed.
-std::string Exporter::finish(Body& body, const std::vector<std::string>& results, const std::vector<Type>& types, bool as_tuple) const {
+std::string Exporter::finish(Body& body, const std::vector<std::string>& results, const std::vector<Type>& types,
+                             bool as_tuple) const {
   body.metadata.clear();
   std::string root;
-  if (as_tuple || results.size() != 1) root = emit(body, "tuple", print_tuple_type(types), "tuple", results);
-  else root = results[0];
+  if (as_tuple || results.size() != 1)
+    root = emit(body, "tuple", print_tuple_type(types), "tuple", results);
+  else
+    root = results[0];
   std::string& line = body.lines[body.line_of.at(root)];
   line = "ROOT " + line;
   return root;
@@ -194,11 +201,13 @@ std::vector<Value> Exporter::captures(ComputationId id) const {
     used.insert(used.end(), graph[next].results.begin(), graph[next].results.end());
   }
   for (const Value value : used)
-    if (value.valid() && !inside.contains(graph[value.node].parent.index) && seen.insert(value).second) found.push_back(value);
+    if (value.valid() && !inside.contains(graph[value.node].parent.index) && seen.insert(value).second)
+      found.push_back(value);
   return found;
 }
 
-Result<std::string> Exporter::nested(ComputationId id, Parameters kind, Results form, const std::vector<Value>& captured) {
+Result<std::string> Exporter::nested(ComputationId id, Parameters kind, Results form,
+                                     const std::vector<Value>& captured) {
   const graph::Computation& computation = graph[id];
   Body body;
   std::vector<Value> parameters;
@@ -206,12 +215,14 @@ Result<std::string> Exporter::nested(ComputationId id, Parameters kind, Results 
   for (const NodeId parameter : computation.parameters) parameters.push_back({parameter, 0});
   parameters.insert(parameters.end(), captured.begin(), captured.end());
   for (const Value value : parameters) types.push_back(type(value));
-  const std::string tuple = kind == Parameters::kTuple ? emit(body, "state", print_tuple_type(types), "parameter", {"0"}) : "";
+  const std::string tuple =
+      kind == Parameters::kTuple ? emit(body, "state", print_tuple_type(types), "parameter", {"0"}) : "";
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string number = std::to_string(i);
-    body.values[parameters[i]] = kind == Parameters::kTuple
-                                     ? emit(body, "p" + number, print_type(types[i]), "get-tuple-element", {tuple}, "index=" + number)
-                                     : emit(body, "p" + number, print_type(types[i]), "parameter", {number});
+    body.values[parameters[i]] =
+        kind == Parameters::kTuple
+            ? emit(body, "p" + number, print_type(types[i]), "get-tuple-element", {tuple}, "index=" + number)
+            : emit(body, "p" + number, print_type(types[i]), "parameter", {number});
   }
   for (const NodeId node : computation.nodes)
     if (graph.info(node).name != "parameter") FW_TRY_STATUS(print_node(body, node));
@@ -363,7 +374,8 @@ class EntryPrinter {
     }
     for (const NodeId id : group.nodes) {
       for (const Value value : e_.graph[id].operands)
-        if (value.valid() && is_inner_constant(value) && !fused.values.contains(value)) FW_TRY_STATUS(e_.print_node(fused, value.node));
+        if (value.valid() && is_inner_constant(value) && !fused.values.contains(value))
+          FW_TRY_STATUS(e_.print_node(fused, value.node));
       if (!fused.values.contains({id, 0})) FW_TRY_STATUS(e_.print_node(fused, id));
     }
     std::vector<std::string> results;
@@ -376,11 +388,12 @@ class EntryPrinter {
     const std::string called = e_.computation("fused_" + group.name, fused.lines);
     body.metadata.clear();
     const bool single = types.size() == 1;
-    const std::string name = e_.emit(body, group.name, single ? print_type(types[0]) : print_tuple_type(types), "fusion", operands,
-                                     "kind=" + group.kind + ", calls=" + called);
+    const std::string name = e_.emit(body, group.name, single ? print_type(types[0]) : print_tuple_type(types),
+                                     "fusion", operands, "kind=" + group.kind + ", calls=" + called);
     if (single) body.values[group.outputs[0]] = name;
     for (std::size_t i = 0; !single && i < types.size(); ++i)
-      body.values[group.outputs[i]] = e_.emit(body, group.name, print_type(types[i]), "get-tuple-element", {name}, "index=" + std::to_string(i));
+      body.values[group.outputs[i]] =
+          e_.emit(body, group.name, print_type(types[i]), "get-tuple-element", {name}, "index=" + std::to_string(i));
     return {};
   }
 
@@ -392,10 +405,12 @@ class EntryPrinter {
 
 }  // namespace
 
-Result<std::string> export_hlo(const graph::Graph& graph, const std::vector<FusionGroup>& groups, const ExportOptions& options) {
+Result<std::string> export_hlo(const graph::Graph& graph, const std::vector<FusionGroup>& groups,
+                               const ExportOptions& options) {
   for (const graph::Port& port : graph.inputs)
     if (!port.type.is_tensor() || !ops::is_static(port.type.shape))
-      return fail(ErrorKind::kUnsupported, "input '" + port.name + "' is " + ops::to_string(port.type) + ", not a tensor of known shape");
+      return fail(ErrorKind::kUnsupported,
+                  "input '" + port.name + "' is " + ops::to_string(port.type) + ", not a tensor of known shape");
   Exporter exporter(graph, options);
   FW_TRY(const std::string entry, EntryPrinter(exporter, groups).run());
   return "HloModule " + clean_name(graph.name.empty() ? "module" : graph.name) + "\n\n" + exporter.computations + entry;

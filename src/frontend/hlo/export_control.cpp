@@ -69,10 +69,12 @@ Status print_reduce(Exporter& e, Body& body, NodeId id) {
   FW_TRY(const std::string called, closed_body(e, node));
   const std::string attributes = "dimensions=" + print_list(node.attrs.get<Ints>("axes")) + ", to_apply=" + called;
   const bool single = node.types.size() == 1;
-  const std::string name = e.emit(body, node.name, single ? print_type(node.types[0]) : print_tuple_type(node.types), "reduce",
-                                  e.operands(body, node), attributes);
-  if (single) Exporter::bind(body, id, name);
-  else e.bind_tuple(body, id, name);
+  const std::string name = e.emit(body, node.name, single ? print_type(node.types[0]) : print_tuple_type(node.types),
+                                  "reduce", e.operands(body, node), attributes);
+  if (single)
+    Exporter::bind(body, id, name);
+  else
+    e.bind_tuple(body, id, name);
   return {};
 }
 
@@ -88,10 +90,12 @@ Status print_sort(Exporter& e, Body& body, NodeId id) {
   if (node.attrs.get<bool>("stable")) attributes += ", is_stable=true";
   attributes += ", to_apply=" + called;
   const bool single = node.types.size() == 1;
-  const std::string name = e.emit(body, node.name, single ? print_type(node.types[0]) : print_tuple_type(node.types), "sort",
-                                  e.operands(body, node), attributes);
-  if (single) Exporter::bind(body, id, name);
-  else e.bind_tuple(body, id, name);
+  const std::string name = e.emit(body, node.name, single ? print_type(node.types[0]) : print_tuple_type(node.types),
+                                  "sort", e.operands(body, node), attributes);
+  if (single)
+    Exporter::bind(body, id, name);
+  else
+    e.bind_tuple(body, id, name);
   return {};
 }
 
@@ -102,7 +106,8 @@ Status print_while(Exporter& e, Body& body, NodeId id) {
   std::vector<Value> state = node.operands;
   state.insert(state.end(), captured.begin(), captured.end());
   FW_TRY(const std::string condition, e.nested(node.computations[0], Parameters::kTuple, Results::kPlain, captured));
-  FW_TRY(const std::string step, e.nested(node.computations[1], Parameters::kTuple, Results::kTupleWithCaptures, captured));
+  FW_TRY(const std::string step,
+         e.nested(node.computations[1], Parameters::kTuple, Results::kTupleWithCaptures, captured));
   std::vector<std::string> operands;
   for (const Value value : state) operands.push_back(body.values.at(value));
   const std::string type = print_tuple_type(types_of(e, state));
@@ -145,10 +150,12 @@ Status print_call(Exporter& e, Body& body, NodeId id) {
   std::vector<std::string> operands = e.operands(body, node);
   for (const Value value : captured) operands.push_back(body.values.at(value));
   const bool single = node.types.size() == 1;
-  const std::string name = e.emit(body, node.name, single ? print_type(node.types[0]) : print_tuple_type(node.types), "call", operands,
-                                  "to_apply=" + called);
-  if (single) Exporter::bind(body, id, name);
-  else e.bind_tuple(body, id, name);
+  const std::string name = e.emit(body, node.name, single ? print_type(node.types[0]) : print_tuple_type(node.types),
+                                  "call", operands, "to_apply=" + called);
+  if (single)
+    Exporter::bind(body, id, name);
+  else
+    e.bind_tuple(body, id, name);
   return {};
 }
 

@@ -69,7 +69,8 @@ constexpr Row kRows[] = {
 }  // namespace
 
 Handler find_handler(std::string_view opcode) {
-  const auto at = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.opcode == opcode; });
+  const auto at =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.opcode == opcode; });
   return at == std::end(kRows) ? nullptr : at->handler;
 }
 

@@ -1,15 +1,12 @@
 #include "fusewright/frontend/hlo/import.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "fusewright/frontend/hlo/parse.hpp"
 #include "src/frontend/hlo/handlers.hpp"
-#include "src/frontend/hlo/literal.hpp"
 #include "src/frontend/hlo/opcodes.hpp"
 
 namespace fusewright::frontend_hlo {
@@ -21,9 +18,7 @@ constexpr std::size_t kDeepestCalls = 200;
 constexpr std::size_t kMostInstructions = 4'000'000;  // after inlining, which can double the size with every call
 
 // What depends on a failed instruction fails too, but has nothing new to say.
-std::unexpected<Error> reported_already() {
-  return std::unexpected(Error{});
-}
+std::unexpected<Error> reported_already() { return std::unexpected(Error{}); }
 
 std::string join_types(const std::vector<Type>& types) {
   if (types.size() == 1) return ops::to_string(types[0]);
@@ -39,63 +34,11 @@ bool fits(const ShapeTree& declared, const Type& type) {
   return true;
 }
 
-void append_arrays(const ShapeTree& shape, std::vector<const ShapeTree*>& arrays) {
-  if (shape.is_token()) return;
-  if (!shape.is_tuple) arrays.push_back(&shape);
-  for (const ShapeTree& element : shape.elements) append_arrays(element, arrays);
-}
-
-bool matches_glob(std::string_view glob, std::string_view text) {
-  std::size_t g = 0, t = 0, star = std::string_view::npos, retry = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && (glob[g] == '?' || (glob[g] == text[t] && glob[g] != '*'))) {
-      ++g, ++t;
-    } else if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      retry = t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
-
-// Zeros in place of values that the text leaves out. The class is the mark.
-class ElidedStorage final : public ops::Storage {
- public:
-  static std::shared_ptr<ElidedStorage> make(std::size_t bytes) {
-    auto storage = std::make_shared<ElidedStorage>();
-    storage->size_ = bytes;
-    storage->block_ = static_cast<std::byte*>(std::calloc(bytes + 2 * kAlignment, 1));  // lazily zeroed: may be large
-    return storage->block_ == nullptr ? nullptr : storage;
-  }
-  ElidedStorage() = default;
-  ElidedStorage(const ElidedStorage&) = delete;
-  ElidedStorage& operator=(const ElidedStorage&) = delete;
-  ~ElidedStorage() override { std::free(block_); }
-  std::byte* data() override {
-    const auto address = reinterpret_cast<std::uintptr_t>(block_);
-    return block_ + (kAlignment - address % kAlignment) % kAlignment;
-  }
-  std::size_t size() const override { return size_; }
-
- private:
-  static constexpr std::size_t kAlignment = 64;
-  std::byte* block_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 }  // namespace
 
 // --- Site ----------------------------------------------------------------------------------------------
 
-Span Site::span() const {
-  return importer.module.span(instruction.opcode);
-}
+Span Site::span() const { return importer.module.span(instruction.opcode); }
 
 std::unexpected<Error> Site::unsupported(const std::string& why) const {
   return fail(ErrorKind::kUnsupported, "'" + std::string(instruction.opcode) + "' is not supported: " + why, span());
@@ -153,6 +96,12 @@ Result<Leaves> Site::leaf(Result<Value> value) {
   return Leaves{*value};
 }
 
+void append_arrays(const ShapeTree& shape, std::vector<const ShapeTree*>& arrays) {
+  if (shape.is_token()) return;
+  if (!shape.is_tuple) arrays.push_back(&shape);
+  for (const ShapeTree& element : shape.elements) append_arrays(element, arrays);
+}
+
 std::size_t leaf_count(const ShapeTree& shape) {
   if (!shape.is_tuple) return shape.is_token() ? 0 : 1;
   std::size_t count = 0;
@@ -176,7 +125,8 @@ Result<Type> Importer::to_type(const ShapeTree& shape) const {
     type.shape.emplace_back(dim.extent);
   }
   if (Result<std::int64_t> count = ops::element_count(type.shape); !count)
-    return std::unexpected(with_context(std::move(count).error(), "shape " + std::string(shape.text), module.span(shape.text)));
+    return std::unexpected(
+        with_context(std::move(count).error(), "shape " + std::string(shape.text), module.span(shape.text)));
   return type;
 }
 
@@ -247,8 +197,12 @@ Result<Leaves> Importer::inline_call(Site& site, std::string_view name, std::vec
     return site.wrong("computation '" + std::string(name) + "' has " + std::to_string(wanted) + " parameters, not " +
                       std::to_string(arguments.size()));
   FW_TRY_STATUS(enter(site, index));
-  Scope scope{index, site.scope.builder, std::move(arguments), site.scope.path + std::string(site.instruction.name) + "/",
-              map_shape ? std::move(map_shape) : site.scope.map_shape, {}};
+  Scope scope{index,
+              site.scope.builder,
+              std::move(arguments),
+              site.scope.path + std::string(site.instruction.name) + "/",
+              map_shape ? std::move(map_shape) : site.scope.map_shape,
+              {}};
   const std::optional<Leaves> results = run_scope(scope);
   --depth_;
   active_[index] = false;
@@ -256,8 +210,9 @@ Result<Leaves> Importer::inline_call(Site& site, std::string_view name, std::vec
   return *results;
 }
 
-Result<graph::ComputationId> Importer::import_body(Site& site, std::string_view name, const std::vector<Type>& parameters,
-                                                   std::size_t offset, std::size_t count) {
+Result<graph::ComputationId> Importer::import_body(Site& site, std::string_view name,
+                                                   const std::vector<Type>& parameters, std::size_t offset,
+                                                   std::size_t count) {
   FW_TRY(const std::uint32_t index, find_computation(name));
   const Computation& body = computation(index);
   std::size_t wanted = 0;
@@ -274,7 +229,8 @@ Result<graph::ComputationId> Importer::import_body(Site& site, std::string_view 
   graph::Builder builder(graph_, id);
   Scope scope{index, builder, {}, site.scope.path + std::string(site.instruction.name) + "/", std::nullopt, {}};
   Leaves leaves;
-  for (std::size_t i = 0; i < parameters.size(); ++i) leaves.push_back(builder.parameter(parameters[i], "p" + std::to_string(i)));
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    leaves.push_back(builder.parameter(parameters[i], "p" + std::to_string(i)));
   std::size_t next = offset;
   for (const std::uint32_t p : names.computations[index].parameters) {
     const auto first = leaves.begin() + static_cast<std::ptrdiff_t>(next);
@@ -296,8 +252,10 @@ std::optional<Leaves> Importer::run_scope(Scope& scope) {
   scope.values.resize(body.instructions.size());
   const auto import = [&](std::uint32_t index) {
     Result<Leaves> leaves = import_instruction(scope, index);
-    if (leaves) scope.values[index] = *std::move(leaves);
-    else report(std::move(leaves).error());
+    if (leaves)
+      scope.values[index] = *std::move(leaves);
+    else
+      report(std::move(leaves).error());
   };
   // Parameters come first and by number, wherever they stand; they are kept even where nothing reads them.
   for (const std::uint32_t parameter : resolved.parameters) import(parameter);
@@ -309,7 +267,8 @@ std::optional<Leaves> Importer::run_scope(Scope& scope) {
 Result<Leaves> Importer::import_instruction(Scope& scope, std::uint32_t index) {
   const Instruction& instruction = computation(scope.computation).instructions[index];
   if (++instructions_ > kMostInstructions)
-    return fail(ErrorKind::kResource, "inlining the calls gives more than " + std::to_string(kMostInstructions) + " instructions",
+    return fail(ErrorKind::kResource,
+                "inlining the calls gives more than " + std::to_string(kMostInstructions) + " instructions",
                 module.span(instruction.name));
   Site site{*this, scope, instruction, AttributeReader(module, instruction), {}};
   for (const std::uint32_t operand : names.computations[scope.computation].operands[index]) {
@@ -326,10 +285,11 @@ Result<Leaves> Importer::import_instruction(Scope& scope, std::uint32_t index) {
                   module.span(written->text));
   }
   const auto source = graph::SourceId(graph_.sources.size());
-  graph_.sources.push_back({scope.path + std::string(instruction.name), std::string(instruction.opcode),
-                            module.span(instruction.text)});
+  graph_.sources.push_back(
+      {scope.path + std::string(instruction.name), std::string(instruction.opcode), module.span(instruction.text)});
   scope.builder.set_origin({source}, std::string(instruction.name));
-  const Handler handler = find_elementwise(instruction.opcode) != nullptr ? import_elementwise : find_handler(instruction.opcode);
+  const Handler handler =
+      find_elementwise(instruction.opcode) != nullptr ? import_elementwise : find_handler(instruction.opcode);
   if (handler == nullptr) return site.unsupported(std::string(unsupported_opcode(instruction.opcode)));
   FW_TRY(Leaves leaves, handler(site));
   FW_TRY_STATUS(check_declared(site, leaves));
@@ -342,118 +302,6 @@ void Importer::report(Error error) {
   if (error.kind == ErrorKind::kInput) error_.kind = ErrorKind::kInput;
   for (Diagnostic& diagnostic : error.diagnostics)
     if (error_.diagnostics.size() < kMostErrors) error_.diagnostics.push_back(std::move(diagnostic));
-}
-
-// --- Parameters and constants --------------------------------------------------------------------------
-
-const ops::TensorHandle* Importer::given_input(const std::string& name, std::size_t position) const {
-  const auto by_name = options_.inputs.find(name);
-  if (by_name != options_.inputs.end()) return &by_name->second;
-  const auto by_position = options_.inputs.find(std::to_string(position));
-  return by_position == options_.inputs.end() ? nullptr : &by_position->second;
-}
-
-bool Importer::is_frozen(const std::string& name) const {
-  for (const std::string& glob : options_.freeze)
-    if (glob == "all" || matches_glob(glob, name)) return true;
-  return false;
-}
-
-Result<Type> Importer::bound_type(const ShapeTree& shape, const std::string& name, std::size_t position) const {
-  ShapeTree bound = shape;
-  std::vector<std::int64_t> given;
-  bool is_given = false;
-  auto at = options_.shapes.find(name);
-  if (at == options_.shapes.end()) at = options_.shapes.find(std::to_string(position));
-  if (at != options_.shapes.end()) {
-    given = at->second;
-    is_given = true;
-  } else if (const ops::TensorHandle* input = given_input(name, position)) {
-    given = (*input)->dims;
-    is_given = true;
-  }
-  if (is_given && given.size() != bound.dims.size())
-    return fail("input '" + name + "' is given " + std::to_string(given.size()) + " dimensions, it has " +
-                    std::to_string(bound.dims.size()),
-                module.span(shape.text));
-  const auto any = options_.dims.find("*");
-  for (std::size_t i = 0; i < bound.dims.size(); ++i) {
-    ShapeDim& dim = bound.dims[i];
-    if (is_given && (dim.unknown || dim.extent == given[i] || (dim.bounded && given[i] >= 0 && given[i] <= dim.extent))) {
-      dim = {given[i], false, false};
-    } else if (is_given) {
-      return fail("input '" + name + "' is given " + std::to_string(given[i]) + " along axis " + std::to_string(i) +
-                      ", it is " + std::string(shape.text),
-                  module.span(shape.text));
-    } else if (dim.unknown && any != options_.dims.end()) {
-      dim = {any->second, false, false};
-    } else if (dim.unknown) {
-      return fail("axis " + std::to_string(i) + " of input '" + name + "' is not known: bind it with --shape " + name +
-                      "=... or --dim '*=N'",
-                  module.span(shape.text));
-    }
-  }
-  return to_type(bound);
-}
-
-Result<Value> Importer::replaced(Site& site, const std::string& name, const Type& type) {
-  if (!options_.replace_weight || !ops::is_float(type.dtype)) return Value();
-  std::optional<ops::Tensor> tensor = options_.replace_weight(name, type);
-  if (!tensor) return Value();
-  if (tensor->type() != type)
-    return fail("the value made for '" + name + "' is " + ops::to_string(tensor->type()) + ", not " + ops::to_string(type),
-                site.span());
-  return site.builder().constant(*std::move(tensor));
-}
-
-Result<Value> Importer::frozen_value(Site& site, const std::string& name, std::size_t position, const Type& type) {
-  FW_TRY(const Value random, replaced(site, name, type));
-  if (random.valid()) return random;
-  const ops::TensorHandle* given = given_input(name, position);
-  if (given == nullptr)
-    return fail("input '" + name + "' is frozen but has no value: give it with --input, or use --random-weights", site.span());
-  if ((*given)->type() != type)
-    return fail("input '" + name + "' is given " + ops::to_string((*given)->type()) + ", it is " + ops::to_string(type),
-                site.span());
-  return site.builder().constant(**given);
-}
-
-Result<Leaves> Importer::entry_parameter(Site& site) {
-  if (!site.instruction.has_shape) return site.wrong("the shape of a parameter cannot be left out");
-  std::vector<const ShapeTree*> arrays;
-  append_arrays(site.instruction.shape, arrays);
-  Leaves leaves;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    std::string name(site.instruction.name);
-    if (site.instruction.shape.is_tuple) name += "." + std::to_string(i);
-    const std::size_t position = parameter_leaves_++;
-    FW_TRY(const Type type, bound_type(*arrays[i], name, position));
-    const bool given = given_input(name, position) != nullptr;
-    const bool all_others = std::find(options_.freeze.begin(), options_.freeze.end(), "all") != options_.freeze.end();
-    bool frozen = is_frozen(name);
-    if (frozen && given && all_others) {  // `all` is every one that is not given; a glob that names it still freezes it
-      frozen = std::any_of(options_.freeze.begin(), options_.freeze.end(),
-                           [&](const std::string& glob) { return glob != "all" && matches_glob(glob, name); });
-    }
-    if (!frozen) {
-      leaves.push_back(site.builder().parameter(type, name));
-      continue;
-    }
-    FW_TRY(const Value value, frozen_value(site, name, position, type));
-    leaves.push_back(value);
-  }
-  return leaves;
-}
-
-Result<Leaves> Importer::constant(Site& site, const Type& type) {
-  FW_TRY(Literal literal, read_literal(module, site.instruction.literal, type.dtype, ops::static_dims(type.shape)));
-  if (!literal.elided) return Leaves{site.builder().constant(std::move(literal.tensor))};
-  FW_TRY(const Value random, replaced(site, std::string(site.instruction.name), type));
-  if (random.valid()) return Leaves{random};
-  literal.tensor.storage = ElidedStorage::make(static_cast<std::size_t>(ops::byte_size(type)));
-  if (literal.tensor.storage == nullptr)
-    return fail(ErrorKind::kResource, "no memory for a constant of type " + ops::to_string(type), site.span());
-  return Leaves{site.builder().constant(std::move(literal.tensor))};
 }
 
 // --- The whole module ----------------------------------------------------------------------------------
@@ -511,20 +359,6 @@ Result<SourcePtr> read_hlo_file(const std::string& path) {
   text << file.rdbuf();
   if (text.bad()) return fail("cannot read '" + path + "'");
   return std::make_shared<const SourceText>(SourceText{path, std::move(text).str()});
-}
-
-Status check_constants_known(const graph::Graph& graph) {
-  for (const graph::Node& node : graph.nodes) {
-    const ops::AttrValue* value = node.attrs.find("value");
-    const auto* tensor = value == nullptr ? nullptr : std::get_if<ops::TensorHandle>(value);
-    if (tensor == nullptr || *tensor == nullptr) continue;
-    if (std::dynamic_pointer_cast<ElidedStorage>((*tensor)->storage) == nullptr) continue;
-    const graph::SourceNode* source = node.sources.empty() ? nullptr : &graph.sources[node.sources[0].index];
-    return fail("the values of constant '" + (source != nullptr ? source->name : node.name) +
-                    "' are left out in the text ('{...}'); --random-weights makes up those of floating-point type",
-                source != nullptr ? source->span : Span());
-  }
-  return {};
 }
 
 }  // namespace fusewright::frontend_hlo

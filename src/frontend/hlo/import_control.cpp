@@ -30,8 +30,9 @@ std::vector<Type> result_types(Site& site, graph::ComputationId body) {
 
 // Custom calls that say where a value lives or how it is split among devices, not what it is.
 bool is_annotation(std::string_view target) {
-  for (const std::string_view name : {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "MoveToHost", "MoveToDevice",
-                                      "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint"})
+  for (const std::string_view name :
+       {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "MoveToHost", "MoveToDevice",
+        "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint"})
     if (target == name) return true;
   return false;
 }
@@ -56,7 +57,8 @@ Result<Leaves> import_top_k_call(Site& site) {
     largest = direction == nullptr || direction->value == "GT" || direction->value == "GE";
   }
   const std::int64_t k = ops::static_dims(types[0].shape).back();
-  const ops::Attrs attrs = {{"k", k}, {"axis", site.type(values[0]).rank() - 1}, {"largest", largest}, {"dtype", types[1].dtype}};
+  const ops::Attrs attrs = {
+      {"k", k}, {"axis", site.type(values[0]).rank() - 1}, {"largest", largest}, {"dtype", types[1].dtype}};
   return site.builder().add(site.graph().table->require("top_k"), values, attrs, site.span());
 }
 
@@ -81,8 +83,8 @@ Result<Leaves> import_map(Site& site) {
   for (const Instruction& instruction : body.instructions) {
     const std::string_view opcode = instruction.opcode;
     bool fine = find_elementwise(opcode) != nullptr;
-    for (const std::string_view other : {"parameter", "constant", "select", "clamp", "compare", "convert", "bitcast-convert",
-                                         "reduce-precision", "tuple", "copy", "call"})
+    for (const std::string_view other : {"parameter", "constant", "select", "clamp", "compare", "convert",
+                                         "bitcast-convert", "reduce-precision", "tuple", "copy", "call"})
       fine |= opcode == other;
     if (!fine) return site.unsupported("'" + std::string(opcode) + "' in the body of a map");
   }
@@ -109,7 +111,8 @@ Result<Leaves> import_while(Site& site) {
 }
 
 Result<Leaves> import_conditional(Site& site) {
-  if (site.operands.empty() || site.operands[0].size() != 1) return site.wrong("conditional takes an index and an operand for each branch");
+  if (site.operands.empty() || site.operands[0].size() != 1)
+    return site.wrong("conditional takes an index and an operand for each branch");
   std::vector<std::string_view> branches;
   if (site.attributes.has("branch_computations")) {
     FW_TRY(branches, site.attributes.names("branch_computations"));
@@ -140,7 +143,8 @@ Result<Leaves> import_conditional(Site& site) {
     const std::vector<Type> given = result_types(site, body);
     if (i == 0) results = given;
     if (given != results)
-      return site.wrong("branch '" + std::string(branches[i]) + "' gives " + print_types(given) + ", the first " + print_types(results));
+      return site.wrong("branch '" + std::string(branches[i]) + "' gives " + print_types(given) + ", the first " +
+                        print_types(results));
   }
   return site.builder().add_typed(site.graph().table->require("conditional"), values, {}, results, bodies);
 }
@@ -156,7 +160,8 @@ Result<Leaves> import_custom_call(Site& site) {
   Leaves values;
   for (const Leaves& operand : site.operands) values.insert(values.end(), operand.begin(), operand.end());
   FW_TRY(const std::vector<Type> types, site.declared_leaves());
-  return site.builder().add_typed(site.graph().table->require("custom_call"), values, {{"target", std::string(target)}}, types);
+  return site.builder().add_typed(site.graph().table->require("custom_call"), values, {{"target", std::string(target)}},
+                                  types);
 }
 
 }  // namespace fusewright::frontend_hlo

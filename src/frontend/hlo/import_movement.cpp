@@ -27,11 +27,13 @@ Result<Value> transposed(Site& site, Value value, const Ints& perm) {
   return site.add("transpose", {value}, {{"perm", perm}});
 }
 
-// Axes from the one that varies slowest in memory to the one that varies fastest; as they stand where no layout is written.
+// Axes from the one that varies slowest in memory to the one that varies fastest; as they stand where no layout is
+// written.
 Result<Ints> memory_order(Site& site, const ShapeTree& shape, std::size_t rank) {
   if (shape.minor_to_major.empty()) return count_up(rank);
   const Ints order(shape.minor_to_major.rbegin(), shape.minor_to_major.rend());
-  if (!is_permutation(order, rank)) return fail("the layout does not name each axis once", site.importer.module.span(shape.text));
+  if (!is_permutation(order, rank))
+    return fail("the layout does not name each axis once", site.importer.module.span(shape.text));
   return order;
 }
 
@@ -50,11 +52,13 @@ Result<std::vector<Value>> starts(Site& site, const std::vector<Value>& values, 
   if (found.size() != 1 || site.type(found[0]).rank() != 1) return found;
   const Value vector = found[0];
   if (site.type(vector).shape[0] != Dim(static_cast<std::int64_t>(rank)))
-    return site.wrong("the start indices are " + ops::to_string(site.type(vector)) + " where the rank is " + std::to_string(rank));
+    return site.wrong("the start indices are " + ops::to_string(site.type(vector)) + " where the rank is " +
+                      std::to_string(rank));
   found.clear();
   for (std::size_t i = 0; i < rank; ++i) {
     const auto at = static_cast<std::int64_t>(i);
-    FW_TRY(const Value one, site.add("slice", {vector}, {{"starts", Ints{at}}, {"limits", Ints{at + 1}}, {"strides", Ints{1}}}));
+    FW_TRY(const Value one,
+           site.add("slice", {vector}, {{"starts", Ints{at}}, {"limits", Ints{at + 1}}, {"strides", Ints{1}}}));
     FW_TRY(const Value scalar, site.add("reshape", {one}, {{"shape", ops::Shape()}}));
     found.push_back(scalar);
   }
@@ -67,7 +71,8 @@ Result<Leaves> import_broadcast(Site& site) {
   FW_TRY(std::vector<Value> values, site.tensors(1));
   FW_TRY(const Type type, site.declared());
   FW_TRY(Ints dims, site.attributes.integers_or_empty("dimensions"));
-  if (!std::is_sorted(dims.begin(), dims.end()) && static_cast<std::int64_t>(dims.size()) == site.type(values[0]).rank()) {
+  if (!std::is_sorted(dims.begin(), dims.end()) &&
+      static_cast<std::int64_t>(dims.size()) == site.type(values[0]).rank()) {
     Ints order = count_up(dims.size());
     std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
       return dims[static_cast<std::size_t>(a)] < dims[static_cast<std::size_t>(b)];
@@ -206,9 +211,15 @@ Result<Leaves> import_scatter(Site& site) {
   const auto opcodes = combiner.opcodes(1);
   if (opcodes) {
     const std::string_view opcode = (*opcodes)[0];
-    kind = opcode == "add" ? "add" : opcode == "multiply" ? "mul" : opcode == "maximum" ? "max" : opcode == "minimum" ? "min" : "";
+    kind = opcode == "add"        ? "add"
+           : opcode == "multiply" ? "mul"
+           : opcode == "maximum"  ? "max"
+           : opcode == "minimum"  ? "min"
+                                  : "";
   }
-  if (kind.empty()) return site.unsupported("the combiner '" + std::string(names[0]) + "' is not assign, add, multiply, maximum or minimum");
+  if (kind.empty())
+    return site.unsupported("the combiner '" + std::string(names[0]) +
+                            "' is not assign, add, multiply, maximum or minimum");
   FW_TRY(const Ints window, a.integers_or_empty("update_window_dims"));
   FW_TRY(const Ints inserted, a.integers_or_empty("inserted_window_dims"));
   FW_TRY(const Ints index_map, a.integers_or_empty("scatter_dims_to_operand_dims"));

@@ -35,7 +35,9 @@ bool is_identity(Site& site, Value value, std::string_view opcode) {
   const int bits = dtype == DType::kPred ? 1 : ops::bit_width(dtype);
   const bool is_signed = ops::is_signed_integer(dtype);
   const std::int64_t ones = is_signed || bits == 64 ? -1 : (std::int64_t{1} << bits) - 1;
-  const std::int64_t lowest = !is_signed ? 0 : bits == 64 ? std::numeric_limits<std::int64_t>::min() : -(std::int64_t{1} << (bits - 1));
+  const std::int64_t lowest = !is_signed   ? 0
+                              : bits == 64 ? std::numeric_limits<std::int64_t>::min()
+                                           : -(std::int64_t{1} << (bits - 1));
   const std::int64_t highest = is_signed ? ~lowest : ones;
   if (opcode == "add" || opcode == "or") return number == 0;
   if (opcode == "multiply") return number == 1;
@@ -161,7 +163,8 @@ Result<Leaves> import_reduce_window(Site& site) {
     return site.unsupported("its combiner is not add, multiply, maximum or minimum");
   // Padding counts as the start, which is of no account only for an identity, and for max and min.
   bool is_padded = false;
-  for (std::size_t i = 0; i < shape.size(); ++i) is_padded |= w.pad_low[i] > 0 || w.pad_high[i] > 0 || w.lhs_dilate[i] > 1;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    is_padded |= w.pad_low[i] > 0 || w.pad_high[i] > 0 || w.lhs_dilate[i] > 1;
   const bool idempotent = opcode == "maximum" || opcode == "minimum";
   if (is_padded && !idempotent && !is_identity(site, values[1], opcode))
     return site.unsupported("a padded window with a start that is not the identity of '" + std::string(opcode) + "'");
@@ -169,8 +172,9 @@ Result<Leaves> import_reduce_window(Site& site) {
     FW_TRY(const Value scanned, site.add("cum_" + suffix, {values[0]}, *scan));
     return site.leaf(with_init(site, scanned, values[1], opcode));
   }
-  const ops::Attrs attrs = {{"window", w.size},         {"strides", w.stride},           {"pad_low", w.pad_low},
-                            {"pad_high", w.pad_high},   {"base_dilation", w.lhs_dilate}, {"window_dilation", w.rhs_dilate}};
+  const ops::Attrs attrs = {
+      {"window", w.size},       {"strides", w.stride},           {"pad_low", w.pad_low},
+      {"pad_high", w.pad_high}, {"base_dilation", w.lhs_dilate}, {"window_dilation", w.rhs_dilate}};
   FW_TRY(const Value reduced, site.add("reduce_window_" + suffix, {values[0]}, attrs));
   return site.leaf(with_init(site, reduced, values[1], opcode));
 }
@@ -206,10 +210,18 @@ Result<Leaves> import_convolution(Site& site) {
   FW_TRY(const DimLabels labels, site.attributes.dim_labels(spatial));
   FW_TRY(const std::int64_t groups, site.attributes.integer_or("feature_group_count", 1));
   FW_TRY(const std::int64_t batch_groups, site.attributes.integer_or("batch_group_count", 1));
-  const ops::Attrs attrs = {{"strides", w.stride},          {"pad_low", w.pad_low},       {"pad_high", w.pad_high},
-                            {"lhs_dilation", w.lhs_dilate}, {"rhs_dilation", w.rhs_dilate}, {"reversal", w.reversal},
-                            {"groups", groups},             {"batch_groups", batch_groups}, {"lhs_spec", labels.input},
-                            {"rhs_spec", labels.kernel},    {"out_spec", labels.output},    {"dtype", type.dtype}};
+  const ops::Attrs attrs = {{"strides", w.stride},
+                            {"pad_low", w.pad_low},
+                            {"pad_high", w.pad_high},
+                            {"lhs_dilation", w.lhs_dilate},
+                            {"rhs_dilation", w.rhs_dilate},
+                            {"reversal", w.reversal},
+                            {"groups", groups},
+                            {"batch_groups", batch_groups},
+                            {"lhs_spec", labels.input},
+                            {"rhs_spec", labels.kernel},
+                            {"out_spec", labels.output},
+                            {"dtype", type.dtype}};
   for (std::size_t i = 0; i < spatial; ++i) {
     const Dim& extent = site.type(values[1]).shape[static_cast<std::size_t>(labels.kernel[i + 2])];
     if (extent != Dim(w.size[i]))
@@ -260,7 +272,8 @@ Result<Leaves> import_topk(Site& site) {
   FW_TRY(const bool largest, site.attributes.flag_or("largest", true));
   FW_TRY(const std::vector<Type> types, site.declared_leaves());
   const DType dtype = types.size() == 2 ? types[1].dtype : DType::kS32;
-  const ops::Attrs attrs = {{"k", k}, {"axis", site.type(values[0]).rank() - 1}, {"largest", largest}, {"dtype", dtype}};
+  const ops::Attrs attrs = {
+      {"k", k}, {"axis", site.type(values[0]).rank() - 1}, {"largest", largest}, {"dtype", dtype}};
   return site.builder().add(site.graph().table->require("top_k"), values, attrs, site.span());
 }
 

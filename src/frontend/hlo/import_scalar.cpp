@@ -28,7 +28,8 @@ Result<Value> total_order_key(Site& site, Value value) {
   const Type type = site.type(value);
   const int bits = ops::bit_width(type.dtype);
   const DType integer = integer_of_width(bits);
-  const std::int64_t magnitude = bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (bits - 1)) - 1;
+  const std::int64_t magnitude =
+      bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (bits - 1)) - 1;
   FW_TRY(const Value raw, site.add("bitcast", {value}, {{"dtype", integer}}));
   FW_TRY(const Value shift, splat(site, ops::scalar_tensor_int(integer, bits - 1), type.shape));
   FW_TRY(const Value mask, splat(site, ops::scalar_tensor_int(integer, magnitude), type.shape));
@@ -72,7 +73,8 @@ Result<Leaves> import_compare(Site& site) {
   std::string op;
   for (const char c : direction) op += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   if (op != "eq" && op != "ne" && op != "lt" && op != "le" && op != "gt" && op != "ge")
-    return fail("direction '" + std::string(direction) + "' is not EQ, NE, LT, LE, GT or GE", site.importer.module.span(direction));
+    return fail("direction '" + std::string(direction) + "' is not EQ, NE, LT, LE, GT or GE",
+                site.importer.module.span(direction));
   if (site.attributes.has("type")) {
     FW_TRY(const std::string_view type, site.attributes.word("type"));
     if (type == "TOTALORDER" && ops::is_float(site.type(values[0]).dtype))

@@ -41,8 +41,8 @@ Result<Leaves> import_get_tuple_element(Site& site) {
   if (tuple.has_shape && !tuple.shape.is_tuple) return site.wrong("'" + std::string(tuple.name) + "' is not a tuple");
   const std::size_t size = has_tree ? tuple.shape.elements.size() : leaves.size();
   if (index < 0 || static_cast<std::size_t>(index) >= size)
-    return site.wrong("there is no element " + std::to_string(index) + " in '" + std::string(tuple.name) + "', which has " +
-                      std::to_string(size));
+    return site.wrong("there is no element " + std::to_string(index) + " in '" + std::string(tuple.name) +
+                      "', which has " + std::to_string(size));
   const auto element = static_cast<std::size_t>(index);
   if (!has_tree) return Leaves{leaves[element]};
   std::size_t first = 0;
@@ -67,9 +67,7 @@ Result<Leaves> import_copy_done(Site& site) {
   return Leaves{site.operands[0][0]};
 }
 
-Result<Leaves> import_token(Site&) {
-  return Leaves{};
-}
+Result<Leaves> import_token(Site&) { return Leaves{}; }
 
 Result<Leaves> import_dimension_size(Site& site) {
   FW_TRY(const std::vector<Value> values, site.tensors(1));

@@ -22,15 +22,17 @@ using Leaves = std::vector<Value>;
 
 /// Number of tensors in a shape.
 std::size_t leaf_count(const ShapeTree& shape);
+/// Those tensors, in order.
+void append_arrays(const ShapeTree& shape, std::vector<const ShapeTree*>& arrays);
 
 /// One computation while it is imported into one computation of the graph; calls open a scope of their own.
 struct Scope {
   std::uint32_t computation = 0;
   graph::Builder& builder;
-  std::vector<Leaves> arguments;               ///< of an inlined computation, one for each parameter
-  std::string path;                            ///< names of the calls around it, each with a '/' behind
-  std::optional<ops::Shape> map_shape;         ///< inside a `map`: its scalars stand for tensors of this shape
-  std::vector<std::optional<Leaves>> values;   ///< of each instruction; none where it is dead or failed
+  std::vector<Leaves> arguments;              ///< of an inlined computation, one for each parameter
+  std::string path;                           ///< names of the calls around it, each with a '/' behind
+  std::optional<ops::Shape> map_shape;        ///< inside a `map`: its scalars stand for tensors of this shape
+  std::vector<std::optional<Leaves>> values;  ///< of each instruction; none where it is dead or failed
 };
 
 class Importer;
@@ -51,7 +53,8 @@ struct Site {
   /// The operands as tensors, one each. Errors: another number than `count`, tuples among them.
   Result<std::vector<Value>> tensors(std::size_t count);
   Result<std::vector<Value>> tensors_at_least(std::size_t count);
-  /// The type that is written before the opcode. Errors: none is written, a tuple, an element type or dimension that is not supported.
+  /// The type that is written before the opcode. Errors: none is written, a tuple, an element type or dimension that is
+  /// not supported.
   Result<Type> declared();
   Result<std::vector<Type>> declared_leaves();
   /// One node of the table.
@@ -68,8 +71,11 @@ class Importer {
  public:
   Importer(const Module& module, const Resolution& names, std::shared_ptr<const ops::OpTable> table,
            const ImportOptions& options)
-      : module(module), names(names), graph_(graph::make_graph(std::move(table), std::string(module.name))),
-        options_(options), active_(module.computations.size(), false) {}
+      : module(module),
+        names(names),
+        graph_(graph::make_graph(std::move(table), std::string(module.name))),
+        options_(options),
+        active_(module.computations.size(), false) {}
 
   Result<graph::Graph> run();
 
@@ -83,7 +89,8 @@ class Importer {
   Result<Leaves> inline_call(Site& site, std::string_view name, std::vector<Leaves> arguments,
                              std::optional<ops::Shape> map_shape = std::nullopt);
   /// Imports a computation as a body of its own. Its parameters take the tensors of `parameters`, all in one list.
-  /// @param offset, total  where the computation's own parameters stand in that list: conditional's branches each read a part.
+  /// @param offset, total  where the computation's own parameters stand in that list: conditional's branches each read
+  /// a part.
   Result<graph::ComputationId> import_body(Site& site, std::string_view name, const std::vector<Type>& parameters,
                                            std::size_t offset, std::size_t count);
 

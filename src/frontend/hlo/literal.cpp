@@ -41,14 +41,18 @@ std::string_view view(const Input& in) {
 
 template <class Rule>
 struct action : pegtl::nothing<Rule> {};
-template <> struct action<literal::array> : pegtl::limit_depth<64> {};
-template <> struct action<literal::elided> {
+template <>
+struct action<literal::array> : pegtl::limit_depth<64> {};
+template <>
+struct action<literal::elided> {
   static void apply0(Scan& s) { s.elided = true; }
 };
-template <> struct action<literal::complex> {
+template <>
+struct action<literal::complex> {
   static void apply0(Scan& s) { s.has_complex = true; }
 };
-template <> struct action<literal::open> {
+template <>
+struct action<literal::open> {
   template <class Input>
   static void apply(const Input& in, Scan& s) {
     if (s.misplaced.empty() && s.counts.size() >= s.dims.size()) s.misplaced = view(in);
@@ -56,7 +60,8 @@ template <> struct action<literal::open> {
     s.counts.push_back(0);
   }
 };
-template <> struct action<literal::close> {
+template <>
+struct action<literal::close> {
   template <class Input>
   static void apply(const Input& in, Scan& s) {
     const std::size_t depth = s.counts.size();
@@ -64,12 +69,12 @@ template <> struct action<literal::close> {
     s.counts.pop_back();
   }
 };
-template <> struct action<literal::scalar> {
+template <>
+struct action<literal::scalar> {
   template <class Input>
   static void apply(const Input& in, Scan& s) {
     s.numbers.push_back(view(in));
-    // One number alone stands for all elements.
-    s.place(view(in), s.counts.empty() ? 0 : s.dims.size());
+    s.place(view(in), s.dims.size());
   }
 };
 
@@ -114,8 +119,10 @@ bool store_float(ops::Tensor& tensor, std::int64_t index, std::string_view text)
   const std::string_view magnitude = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
   const double sign = text.starts_with('-') ? -1.0 : 1.0;
   if (magnitude.starts_with("nan")) {
-    if (has_payload(tensor.dtype)) store_nan(tensor, index, text);
-    else ops::set_double(tensor, index, std::numeric_limits<double>::quiet_NaN());
+    if (has_payload(tensor.dtype))
+      store_nan(tensor, index, text);
+    else
+      ops::set_double(tensor, index, std::numeric_limits<double>::quiet_NaN());
     return true;
   }
   if (magnitude == "inf") {
@@ -168,12 +175,6 @@ bool store_integer(ops::Tensor& tensor, std::int64_t index, std::string_view tex
   return value >= low && value <= high;
 }
 
-void fill(ops::Tensor& tensor) {
-  const std::size_t width = static_cast<std::size_t>(ops::byte_width(tensor.dtype));
-  std::byte* data = tensor.mutable_data();
-  for (std::int64_t i = 1; i < tensor.elements(); ++i) std::memcpy(data + static_cast<std::size_t>(i) * width, data, width);
-}
-
 // A tensor without elements still has its outer braces: f32[2,0] is {{}, {}}.
 std::string print_empty(const std::vector<std::int64_t>& dims, std::int64_t most_elements) {
   std::string out;
@@ -214,20 +215,19 @@ Result<Literal> read_literal(const Module& module, std::string_view text, DType 
   if (!scan.misplaced.empty()) return fail("the literal does not fit its shape " + type, module.span(scan.misplaced));
   FW_TRY(const std::int64_t elements, ops::element_count(ops::Shape(dims.begin(), dims.end())));
   const auto count = static_cast<std::int64_t>(scan.numbers.size());
-  const bool splat = count == 1 && elements != 1;
-  if (!splat && count != elements) {
-    return fail("the literal has " + std::to_string(count) + " numbers, its shape " + type + " has " +
-                    std::to_string(elements),
-                module.span(text));
+  if (count != elements) {
+    return fail(
+        "the literal has " + std::to_string(count) + " numbers, its shape " + type + " has " + std::to_string(elements),
+        module.span(text));
   }
   FW_TRY(result.tensor, ops::make_tensor(dtype, dims));
   if (elements == 0) return result;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string_view number = scan.numbers[static_cast<std::size_t>(i)];
     if (!(ops::is_float(dtype) ? store_float(result.tensor, i, number) : store_integer(result.tensor, i, number)))
-      return fail("'" + std::string(number) + "' is not a value of " + std::string(ops::name(dtype)), module.span(number));
+      return fail("'" + std::string(number) + "' is not a value of " + std::string(ops::name(dtype)),
+                  module.span(number));
   }
-  if (splat) fill(result.tensor);
   return result;
 }
 
@@ -249,8 +249,9 @@ std::string print_scalar(const ops::Tensor& tensor, std::int64_t index) {
   }
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[64];
-  const auto end = tensor.dtype == DType::kF32 ? std::to_chars(buffer, buffer + sizeof(buffer), static_cast<float>(value))
-                                               : std::to_chars(buffer, buffer + sizeof(buffer), value);
+  const auto end = tensor.dtype == DType::kF32
+                       ? std::to_chars(buffer, buffer + sizeof(buffer), static_cast<float>(value))
+                       : std::to_chars(buffer, buffer + sizeof(buffer), value);
   return std::string(buffer, end.ptr);
 }
 

@@ -11,8 +11,9 @@ struct Literal {
   bool elided = false;  ///< written `{...}`: the values are not in the text
 };
 
-/// Reads a literal as a tensor of this type. One number alone fills the whole tensor.
-/// Errors: malformed text, braces or counts that do not fit the shape, a number that the dtype cannot hold, complex numbers.
+/// Reads a literal as a tensor of this type.
+/// Errors: malformed text, braces or counts that do not fit the shape, a number that the dtype cannot hold, complex
+/// numbers.
 Result<Literal> read_literal(const Module& module, std::string_view text, ops::DType dtype,
                              const std::vector<std::int64_t>& dims);
 

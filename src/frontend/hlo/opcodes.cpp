@@ -77,7 +77,6 @@ const std::vector<ElementwiseOpcode>& elementwise_opcodes() {
       {"tan", "tan", 1},
       {"asin", "asin", 1},
       {"acos", "acos", 1},
-      {"atan", "atan", 1},
       {"sinh", "sinh", 1},
       {"cosh", "cosh", 1},
       {"tanh", "tanh", 1},

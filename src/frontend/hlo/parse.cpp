@@ -51,9 +51,7 @@ std::string_view view(const Input& in) {
   return {in.begin(), in.size()};
 }
 
-std::string_view without_percent(std::string_view name) {
-  return name.starts_with('%') ? name.substr(1) : name;
-}
+std::string_view without_percent(std::string_view name) { return name.starts_with('%') ? name.substr(1) : name; }
 
 template <class Input>
 std::int64_t read_number(const Input& in) {
@@ -67,13 +65,17 @@ template <class Rule>
 struct action : pegtl::nothing<Rule> {};
 
 // The recursive rules: a text cannot nest so deep that the parser's own stack ends.
-template <> struct action<g::braces> : pegtl::limit_depth<kDeepestNesting> {};
-template <> struct action<g::parens> : pegtl::limit_depth<kDeepestNesting> {};
-template <> struct action<g::brackets> : pegtl::limit_depth<kDeepestNesting> {};
+template <>
+struct action<g::braces> : pegtl::limit_depth<kDeepestNesting> {};
+template <>
+struct action<g::parens> : pegtl::limit_depth<kDeepestNesting> {};
+template <>
+struct action<g::brackets> : pegtl::limit_depth<kDeepestNesting> {};
 
 // --- Shapes
 
-template <> struct action<g::element_type> {
+template <>
+struct action<g::element_type> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     ShapeTree shape;
@@ -81,7 +83,8 @@ template <> struct action<g::element_type> {
     s.shapes.shapes.push_back(std::move(shape));
   }
 };
-template <> struct action<g::dim_number> {
+template <>
+struct action<g::dim_number> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     ShapeDim dim;
@@ -89,16 +92,19 @@ template <> struct action<g::dim_number> {
     s.shapes.shapes.back().dims.push_back(dim);
   }
 };
-template <> struct action<g::dim_unknown> {
+template <>
+struct action<g::dim_unknown> {
   static void apply0(ParseState& s) { s.shapes.shapes.back().dims.push_back({0, false, true}); }
 };
-template <> struct action<g::dim> {
+template <>
+struct action<g::dim> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.shapes.shapes.back().dims.back().bounded = *in.begin() == '<';
   }
 };
-template <> struct action<g::layout_order> {
+template <>
+struct action<g::layout_order> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     std::vector<std::int64_t>& order = s.shapes.shapes.back().minor_to_major;
@@ -110,16 +116,19 @@ template <> struct action<g::layout_order> {
     }
   }
 };
-template <> struct action<g::array_shape> {
+template <>
+struct action<g::array_shape> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.shapes.shapes.back().text = view(in);
   }
 };
-template <> struct action<g::tuple_open> {
+template <>
+struct action<g::tuple_open> {
   static void apply0(ParseState& s) { s.shapes.open_tuples.push_back(s.shapes.shapes.size()); }
 };
-template <> struct action<g::tuple_shape> : pegtl::limit_depth<kDeepestNesting> {
+template <>
+struct action<g::tuple_shape> : pegtl::limit_depth<kDeepestNesting> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     std::vector<ShapeTree>& stack = s.shapes.shapes;
@@ -142,13 +151,15 @@ ShapeTree take_shape(ParseState& s) {
 
 // --- Attributes
 
-template <> struct action<g::attribute_name> {
+template <>
+struct action<g::attribute_name> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.attributes.push_back({view(in), {}});
   }
 };
-template <> struct action<g::attribute_value> {
+template <>
+struct action<g::attribute_value> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.attributes.back().value = view(in);
@@ -157,14 +168,16 @@ template <> struct action<g::attribute_value> {
 
 // --- Instructions
 
-template <> struct action<g::root_mark> {
+template <>
+struct action<g::root_mark> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.marked = true;
     s.begin = in.begin();
   }
 };
-template <> struct action<g::instruction_name> {
+template <>
+struct action<g::instruction_name> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.instruction = {};
@@ -173,42 +186,51 @@ template <> struct action<g::instruction_name> {
     s.begin = in.begin();
   }
 };
-template <> struct action<g::instruction_shape> {
+template <>
+struct action<g::instruction_shape> {
   static void apply0(ParseState& s) {
     s.instruction.shape = take_shape(s);
     s.instruction.has_shape = true;
   }
 };
-template <> struct action<g::opcode> {
+template <>
+struct action<g::opcode> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.instruction.opcode = view(in);
   }
 };
-template <> struct action<g::constant_opcode> : action<g::opcode> {};
-template <> struct action<g::parameter_opcode> : action<g::opcode> {};
-template <> struct action<g::literal_text> {
+template <>
+struct action<g::constant_opcode> : action<g::opcode> {};
+template <>
+struct action<g::parameter_opcode> : action<g::opcode> {};
+template <>
+struct action<g::literal_text> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.instruction.literal = view(in);
   }
 };
-template <> struct action<g::parameter_number> {
+template <>
+struct action<g::parameter_number> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.instruction.parameter_number = read_number(in);
   }
 };
-template <> struct action<g::operand_shape> {
+template <>
+struct action<g::operand_shape> {
   static void apply0(ParseState& s) { s.operand_shape = take_shape(s); }
 };
-template <> struct action<g::operand_name> {
+template <>
+struct action<g::operand_name> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.instruction.operands.push_back({without_percent(view(in)), std::exchange(s.operand_shape, std::nullopt)});
   }
 };
-template <> struct action<g::instruction> {
+template <>
+struct action<g::instruction> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.instruction.attributes = std::exchange(s.attributes, {});
@@ -220,10 +242,12 @@ template <> struct action<g::instruction> {
 
 // --- Computations and modules
 
-template <> struct action<g::entry_mark> {
+template <>
+struct action<g::entry_mark> {
   static void apply0(ParseState& s) { s.marked = true; }
 };
-template <> struct action<g::computation_name> {
+template <>
+struct action<g::computation_name> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.computation = {};
@@ -231,10 +255,12 @@ template <> struct action<g::computation_name> {
     s.computation.is_entry = std::exchange(s.marked, false);
   }
 };
-template <> struct action<g::signature> {
+template <>
+struct action<g::signature> {
   static void apply0(ParseState& s) { s.shapes.shapes.clear(); }
 };
-template <> struct action<g::body> {
+template <>
+struct action<g::body> {
   static void apply0(ParseState& s) {
     Computation& c = s.computation;
     bool has_root = false;
@@ -242,25 +268,30 @@ template <> struct action<g::body> {
     if (!has_root) c.root = static_cast<std::uint32_t>(c.instructions.size() - 1);
   }
 };
-template <> struct action<g::computation> {
+template <>
+struct action<g::computation> {
   static void apply0(ParseState& s) {
     s.attributes.clear();
     s.module().computations.push_back(std::move(s.computation));
   }
 };
-template <> struct action<g::header> {
+template <>
+struct action<g::header> {
   static void apply0(ParseState& s) { s.module().attributes = std::exchange(s.attributes, {}); }
 };
-template <> struct action<g::module_word> {
+template <>
+struct action<g::module_word> {
   static void apply0(ParseState& s) { s.module_is_open = false; }
 };
-template <> struct action<g::module_name> {
+template <>
+struct action<g::module_name> {
   template <class Input>
   static void apply(const Input& in, ParseState& s) {
     s.module().name = view(in);
   }
 };
-template <> struct action<g::module_separator> {
+template <>
+struct action<g::module_separator> {
   static void apply0(ParseState& s) { s.module_is_open = false; }
 };
 
@@ -268,33 +299,58 @@ template <> struct action<g::module_separator> {
 
 template <class Rule>
 inline constexpr const char* message = nullptr;
-template <> inline constexpr const char* message<g::comment_end> = "this comment is not closed by '*/'";
-template <> inline constexpr const char* message<g::string_end> = "this string is not closed";
-template <> inline constexpr const char* message<g::balanced> = "unbalanced text";
-template <> inline constexpr const char* message<g::braces_end> = "expected '}'";
-template <> inline constexpr const char* message<g::parens_end> = "expected ')'";
-template <> inline constexpr const char* message<g::brackets_end> = "expected ']'";
-template <> inline constexpr const char* message<g::dims_end> = "expected a dimension or ']'";
-template <> inline constexpr const char* message<g::tuple_end> = "expected a shape or ')'";
-template <> inline constexpr const char* message<g::shape> = "expected a shape such as 'f32[2,3]'";
-template <> inline constexpr const char* message<g::attribute> = "expected an attribute 'name=value'";
-template <> inline constexpr const char* message<g::attribute_equals> = "expected '=' after the attribute's name";
-template <> inline constexpr const char* message<g::attribute_value> = "expected the attribute's value";
-template <> inline constexpr const char* message<g::instruction_equals> = "expected '=' after the instruction's name";
-template <> inline constexpr const char* message<g::call> = "expected a shape and an opcode such as 'f32[2,3] add(...)'";
-template <> inline constexpr const char* message<g::arguments_open> = "expected '(' after the opcode";
-template <> inline constexpr const char* message<g::arguments_end> = "expected an operand or ')'";
-template <> inline constexpr const char* message<g::parameter_number> = "expected the parameter's number";
-template <> inline constexpr const char* message<g::operand_name> = "expected the operand's name";
-template <> inline constexpr const char* message<g::signature_colon> = "expected ':' after the parameter's name";
-template <> inline constexpr const char* message<g::signature_end> = "expected a parameter or ')'";
-template <> inline constexpr const char* message<g::signature_arrow> = "expected '->' and the result's shape";
-template <> inline constexpr const char* message<g::body> = "expected '{' and the computation's instructions";
-template <> inline constexpr const char* message<g::instructions> = "expected an instruction 'name = shape opcode(...)'";
-template <> inline constexpr const char* message<g::body_end> = "expected an instruction 'name = shape opcode(...)' or '}'";
-template <> inline constexpr const char* message<g::module_name> = "expected the module's name";
-template <> inline constexpr const char* message<g::end_of_file> = "expected 'HloModule' or a computation";
-
+template <>
+inline constexpr const char* message<g::comment_end> = "this comment is not closed by '*/'";
+template <>
+inline constexpr const char* message<g::string_end> = "this string is not closed";
+template <>
+inline constexpr const char* message<g::balanced> = "unbalanced text";
+template <>
+inline constexpr const char* message<g::braces_end> = "expected '}'";
+template <>
+inline constexpr const char* message<g::parens_end> = "expected ')'";
+template <>
+inline constexpr const char* message<g::brackets_end> = "expected ']'";
+template <>
+inline constexpr const char* message<g::dims_end> = "expected a dimension or ']'";
+template <>
+inline constexpr const char* message<g::tuple_end> = "expected a shape or ')'";
+template <>
+inline constexpr const char* message<g::shape> = "expected a shape such as 'f32[2,3]'";
+template <>
+inline constexpr const char* message<g::attribute> = "expected an attribute 'name=value'";
+template <>
+inline constexpr const char* message<g::attribute_equals> = "expected '=' after the attribute's name";
+template <>
+inline constexpr const char* message<g::attribute_value> = "expected the attribute's value";
+template <>
+inline constexpr const char* message<g::instruction_equals> = "expected '=' after the instruction's name";
+template <>
+inline constexpr const char* message<g::call> = "expected a shape and an opcode such as 'f32[2,3] add(...)'";
+template <>
+inline constexpr const char* message<g::arguments_open> = "expected '(' after the opcode";
+template <>
+inline constexpr const char* message<g::arguments_end> = "expected an operand or ')'";
+template <>
+inline constexpr const char* message<g::parameter_number> = "expected the parameter's number";
+template <>
+inline constexpr const char* message<g::operand_name> = "expected the operand's name";
+template <>
+inline constexpr const char* message<g::signature_colon> = "expected ':' after the parameter's name";
+template <>
+inline constexpr const char* message<g::signature_end> = "expected a parameter or ')'";
+template <>
+inline constexpr const char* message<g::signature_arrow> = "expected '->' and the result's shape";
+template <>
+inline constexpr const char* message<g::body> = "expected '{' and the computation's instructions";
+template <>
+inline constexpr const char* message<g::instructions> = "expected an instruction 'name = shape opcode(...)'";
+template <>
+inline constexpr const char* message<g::body_end> = "expected an instruction 'name = shape opcode(...)' or '}'";
+template <>
+inline constexpr const char* message<g::module_name> = "expected the module's name";
+template <>
+inline constexpr const char* message<g::end_of_file> = "expected 'HloModule' or a computation";
 
 // Only what `must` asks for raises an error; elsewhere a rule that fails is just an alternative not taken.
 struct Messages {

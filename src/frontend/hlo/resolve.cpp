@@ -50,8 +50,8 @@ class Resolver {
       out.operands.push_back(resolve_operands(computation, i, names));
       const auto [at, is_new] = names.emplace(instruction.name, static_cast<std::uint32_t>(i));
       if (!is_new)
-        report("there are two instructions '" + std::string(instruction.name) + "' in '" + std::string(computation.name) +
-                   "'",
+        report("there are two instructions '" + std::string(instruction.name) + "' in '" +
+                   std::string(computation.name) + "'",
                instruction.name, instructions[at->second].name);
       if (instruction.is_root && computation.root != i)
         report("'" + std::string(computation.name) + "' has two roots", instructions[computation.root].name,
@@ -141,8 +141,6 @@ class Resolver {
 
 }  // namespace
 
-Result<Resolution> resolve_names(const Module& module) {
-  return Resolver(module).run();
-}
+Result<Resolution> resolve_names(const Module& module) { return Resolver(module).run(); }
 
 }  // namespace fusewright::frontend_hlo

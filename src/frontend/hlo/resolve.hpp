@@ -21,8 +21,8 @@ struct Resolution {
   std::unordered_map<std::string_view, std::uint32_t> by_name;
 };
 
-/// Looks up every name. Errors (up to twenty): names that are unknown, there twice or used before their definition, unknown
-/// opcodes, parameter numbers that are missing or there twice, two roots.
+/// Looks up every name. Errors (up to twenty): names that are unknown, there twice or used before their definition,
+/// unknown opcodes, parameter numbers that are missing or there twice, two roots.
 Result<Resolution> resolve_names(const Module& module);
 
 }  // namespace fusewright::frontend_hlo

@@ -132,7 +132,7 @@ const OperatorRow* find_operator(std::string_view op_type) {
     for (const auto& table :
          {elementwise_operators(), movement_operators(), source_operators(), reduction_operators(), window_operators(),
           contraction_operators(), composite_operators(), indexing_operators(), resize_operators(),
-          quantization_operators(), control_operators(), recurrent_operators()}) {
+          quantization_operators(), attention_operators(), control_operators(), recurrent_operators()}) {
       for (const OperatorRow& row : table) {
         FW_CHECK(all.emplace(row.name, row).second) << "two rows for " << row.name;
       }

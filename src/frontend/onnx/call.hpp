@@ -86,6 +86,7 @@ std::vector<OperatorRow> composite_operators();
 std::vector<OperatorRow> indexing_operators();
 std::vector<OperatorRow> resize_operators();
 std::vector<OperatorRow> quantization_operators();
+std::vector<OperatorRow> attention_operators();
 std::vector<OperatorRow> control_operators();
 std::vector<OperatorRow> recurrent_operators();
 const OperatorRow* find_operator(std::string_view op_type);

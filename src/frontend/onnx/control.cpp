@@ -39,7 +39,9 @@ std::string body_name(const Call& c, const char* part) {
 Values if_else(Call& c) {
   const Value condition = c.in(0);
   if (product(c.e.dims(condition)) != 1) refuse("its condition is not one element");
-  if (const Tensor* known = c.e.constant_of(condition)) {
+  // A condition that follows from constants or from the values of given inputs; an input itself stays a choice of the run.
+  const bool given = c.e.graph().info(condition.node).name == "parameter";
+  if (const auto known = given ? std::nullopt : c.e.known(condition)) {
     // The branch that is taken becomes part of the graph around it; the other one is never read.
     Scope scope;
     scope.outer = &c.scope;

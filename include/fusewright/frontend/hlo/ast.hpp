@@ -22,7 +22,7 @@ struct ShapeDim {
 /// `f32[2,3]{1,0}`, `token[]` or a tuple of shapes. `opaque[]` and element types we do not know are kept as written.
 struct ShapeTree {
   bool is_tuple = false;
-  std::string_view element_type;             ///< "f32", "token", "opaque", ...; arrays only
+  std::string_view element_type;  ///< "f32", "token", "opaque", ...; arrays only
   std::vector<ShapeDim> dims;
   std::vector<std::int64_t> minor_to_major;  ///< empty where no layout is written (or rank is below 2)
   std::vector<ShapeTree> elements;           ///< tuples only
@@ -45,12 +45,12 @@ struct Instruction {
   std::string_view name;
   std::string_view opcode;
   ShapeTree shape;
-  bool has_shape = false;             ///< it may be left out where it follows from the operands
+  bool has_shape = false;  ///< it may be left out where it follows from the operands
   std::vector<Operand> operands;
   std::string_view literal;           ///< constants: what stands in the parentheses
   std::int64_t parameter_number = 0;  ///< parameters only
   std::vector<Attribute> attributes;
-  std::string_view text;              ///< from its name to its last attribute
+  std::string_view text;  ///< from its name to its last attribute
   bool is_root = false;
 
   const Attribute* find(std::string_view attribute) const {

@@ -1,0 +1,122 @@
+#include "fusewright/schedule/horizontal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "templates.hpp"
+
+namespace fusewright::schedule {
+
+using region::RegionValue;
+using region::ValueId;
+
+std::vector<Part> independent_parts(const Region& region) {
+  const std::size_t n = region.values.size();
+  std::vector<std::uint32_t> leader(n);
+  std::iota(leader.begin(), leader.end(), 0U);
+  const auto find = [&](std::uint32_t i) {
+    while (leader[i] != i) i = leader[i] = leader[leader[i]];
+    return i;
+  };
+  const auto join = [&](std::uint32_t a, std::uint32_t b) { leader[std::max(find(a), find(b))] = std::min(find(a), find(b)); };
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const RegionValue& v = region.values[i];
+    if (v.kind != RegionValue::Kind::kOp) continue;
+    for (const ValueId operand : v.operands)
+      if (region[operand].kind == RegionValue::Kind::kOp) join(i, operand.index);
+    if (v.result != 0) join(i, i - 1);
+  }
+  std::map<std::uint32_t, std::size_t> number;
+  std::vector<Part> parts;
+  std::vector<std::map<std::uint32_t, ValueId>> moved;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const RegionValue& v = region.values[i];
+    if (v.kind != RegionValue::Kind::kOp) continue;
+    const auto [at, fresh] = number.emplace(find(i), parts.size());
+    if (fresh) {
+      parts.emplace_back();
+      moved.emplace_back();
+    }
+  }
+  // Captures come first in each part.
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const RegionValue& v = region.values[i];
+    if (v.kind != RegionValue::Kind::kOp) continue;
+    const std::size_t p = number.at(find(i));
+    for (const ValueId operand : v.operands) {
+      if (region[operand].kind != RegionValue::Kind::kCapture || moved[p].contains(operand.index)) continue;
+      RegionValue capture = region[operand];
+      parts[p].captures.push_back(capture.capture);
+      capture.capture = parts[p].region.captures++;
+      parts[p].region.values.push_back(std::move(capture));
+      moved[p].emplace(operand.index, ValueId(parts[p].region.values.size() - 1));
+    }
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
+    RegionValue v = region.values[i];
+    if (v.kind != RegionValue::Kind::kOp) continue;
+    const std::size_t p = number.at(find(i));
+    Region& part = parts[p].region;
+    for (ValueId& operand : v.operands) {
+      if (!moved[p].contains(operand.index)) {
+        part.values.push_back(region[operand]);
+        moved[p].emplace(operand.index, ValueId(part.values.size() - 1));
+      }
+      operand = moved[p].at(operand.index);
+    }
+    part.values.push_back(std::move(v));
+    moved[p].emplace(i, ValueId(part.values.size() - 1));
+  }
+  for (std::size_t o = 0; o < region.outputs.size(); ++o) {
+    const std::uint32_t id = region.outputs[o].index;
+    if (region.values[id].kind != RegionValue::Kind::kOp) continue;
+    const std::size_t p = number.at(find(id));
+    parts[p].outputs.push_back(o);
+    parts[p].region.outputs.push_back(moved[p].at(id));
+  }
+  return parts;
+}
+
+std::expected<Schedule, Refusal> fit_part(const Region& part, const Target& target) {
+  std::optional<Schedule> best;
+  for (Schedule& s : fit_all(part, target)) {
+    if (s.kind == Template::kHorizontal) continue;
+    if (!best || s.resources.launches < best->resources.launches) best = std::move(s);
+  }
+  if (!best) return refuse("no template computes one of the parts");
+  return *std::move(best);
+}
+
+Fit fit_horizontal(const Region& region, const Target& target) {
+  const std::vector<Part> parts = independent_parts(region);
+  if (parts.size() < 2) return refuse("there are no independent parts");
+  Schedule s;
+  s.kind = Template::kHorizontal;
+  Resources& r = s.resources;
+  r.launches = 0;
+  for (const Part& part : parts) {
+    auto one = fit_part(part.region, target);
+    if (!one) return std::unexpected(one.error());
+    if (target.family == Target::Family::kGpu) {
+      // Blocks of one launch have one size, and parts are told apart by the block's number alone.
+      if (one->kind == Template::kContract || one->kind == Template::kConv) return refuse("contractions are not laid side by side on a GPU");
+      if (s.threads != 0 && s.threads != one->threads) return refuse(fmt::format("parts with {} and {} threads a block", s.threads, one->threads));
+    }
+    s.threads = one->threads;
+    s.vector = one->vector;
+    r.live_values = std::max(r.live_values, one->resources.live_values);
+    r.registers = std::max(r.registers, one->resources.registers);
+    r.shared_bytes += one->resources.shared_bytes;
+    r.scratch_bytes += one->resources.scratch_bytes;
+    r.parallelism += one->resources.parallelism;
+    r.recomputed_units += one->resources.recomputed_units;
+    r.reread_bytes += one->resources.reread_bytes;
+    r.launches = std::max(r.launches, one->resources.launches);
+  }
+  return s;
+}
+
+}  // namespace fusewright::schedule
