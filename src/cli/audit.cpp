@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "commands.hpp"
+#include "fusewright/driver/rule_tests.hpp"
 #include "fusewright/frontend/hlo/export.hpp"
 #include "fusewright/rule/check.hpp"
 
@@ -20,6 +21,21 @@ Result<int> audit(const ModelArguments& args) {
   return kOk;
 }
 
+std::string fusion_kind(schedule::Template kind) {
+  switch (kind) {
+    case schedule::Template::kLoop:
+    case schedule::Template::kMove: return "kLoop";
+    case schedule::Template::kReduce:
+    case schedule::Template::kRow: return "kInput";
+    case schedule::Template::kContract:
+    case schedule::Template::kConv: return "kOutput";
+    case schedule::Template::kWindow:
+    case schedule::Template::kHorizontal:
+    case schedule::Template::kSort: break;
+  }
+  return "kCustom";
+}
+
 // Text of the graph before and after; for HLO the second is a module with fusion instructions.
 Result<int> print(const ModelArguments& args) {
   FW_TRY(const driver::CompileOptions options, compile_options(args));
@@ -27,7 +43,7 @@ Result<int> print(const ModelArguments& args) {
   if (options.progress) options.progress("");
   std::vector<frontend_hlo::FusionGroup> groups;
   for (const plan::Group& group : c.plan->groups)
-    if (group.nodes.size() > 1) groups.push_back({group.name, group.nodes, group.inputs, group.outputs});
+    if (group.nodes.size() > 1) groups.push_back({group.name, fusion_kind(group.schedule.kind), group.nodes, group.inputs, group.outputs});
   FW_TRY(const std::string after, frontend_hlo::export_hlo(c.plan->graph, groups));
   fmt::print("// before\n{}\n// after\n{}", graph::print(c.imported), after);
   return kOk;
@@ -47,6 +63,28 @@ Result<int> check(const RuleArguments& args) {
   fmt::print("{} rewrites, {} fuse rules, {} operators, {} examples\n", written, rules->fuses.size(),
              rules->table->size() - ops::OpTable::builtin().size(), rules->tests.size());
   return kOk;
+}
+
+// Examples of the given files; each line one, failures with their place and reason.
+Result<int> test(const RuleArguments& args) {
+  FW_TRY(const auto rules, driver::load_rules(args.rules, true));
+  FW_TRY(const cost::Device device, cost::load_device(driver::devices_folder() + "/x86-avx512.json"));
+  std::vector<std::string> files;
+  for (const SourcePtr& source : rules->sources)
+    for (const std::string& path : args.rules)
+      if (source->name == path || source->name.starts_with(path + "/") || (path.ends_with('/') && source->name.starts_with(path))) files.push_back(source->name);
+  if (files.empty()) return fail(fmt::format("{}: no rule files", fmt::join(args.rules, ", ")));
+  FW_TRY(const std::vector<driver::RuleTestResult> results, driver::run_rule_tests(rules, device, files));
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  std::size_t failed = 0;
+  for (const driver::RuleTestResult& r : results) {
+    failed += r.passed ? 0 : 1;
+    if (args.json) json.push_back({{"rule", r.rule}, {"example", r.name}, {"reject", r.reject}, {"fired", r.fired}, {"passed", r.passed}, {"reason", r.reason}});
+    else fmt::print("{}  {:6} {}{}{}\n", r.passed ? "ok    " : "FAILED", r.reject ? "reject" : "test", r.name, r.reason.empty() ? "" : ": ", r.reason);
+  }
+  if (args.json) fmt::print("{}\n", json.dump(2));
+  else fmt::print("{} passed, {} failed\n", results.size() - failed, failed);
+  return failed == 0 ? kOk : kWrong;
 }
 
 template <class Arguments>
@@ -78,6 +116,14 @@ void add_check(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("check", "Check rule files, on top of the built-in library");
   command->add_option("rules", args->rules, "rule files or folders")->required()->type_name("RULES");
   on_run(command, args, exit, check);
+}
+
+void add_test(CLI::App& app, int& exit) {
+  auto args = std::make_shared<RuleArguments>();
+  CLI::App* command = app.add_subcommand("test", "Run the `test` and `reject` examples of rule files");
+  command->add_option("rules", args->rules, "rule files or folders")->required()->type_name("RULES");
+  command->add_flag("--json", args->json, "print one JSON list");
+  on_run(command, args, exit, test);
 }
 
 }  // namespace fusewright::cli

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   cli::add_audit(app, exit);
   cli::add_print(app, exit);
   cli::add_check(app, exit);
+  cli::add_test(app, exit);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

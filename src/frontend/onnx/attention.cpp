@@ -49,6 +49,7 @@ Value distances(Call& c, std::int64_t queries, std::int64_t keys, Value offset) 
 
 Bias read_bias(Call& c, DType dtype, std::int64_t queries, std::int64_t keys, std::int64_t past) {
   Bias bias;
+  if (c.has(6) && c.e.rank(c.in(6)) != 1) refuse("its key lengths are not a vector");
   if (c.has(3)) {
     Value mask = c.in(3);
     const bool logical = c.e.dtype(mask) == DType::kPred;
@@ -117,7 +118,8 @@ Values attention(Call& c) {
     k = split_heads(c, k, c.int_attr("kv_num_heads"));
     v = split_heads(c, v, c.int_attr("kv_num_heads"));
   }
-  const std::int64_t past = c.has(4) ? c.e.dims(c.in(4)).at(2) : 0;
+  if (c.has(4) && c.e.rank(c.in(4)) != 4) refuse("its past keys are not of rank 4");
+  const std::int64_t past = c.has(4) ? c.e.dims(c.in(4))[2] : 0;
   if (c.has(4)) k = c.e.concat({c.in(4), k}, 2);
   if (c.has(5)) v = c.e.concat({c.in(5), v}, 2);
   const Value present_k = k, present_v = v;
@@ -148,6 +150,55 @@ Values attention(Call& c) {
     out = c.e.reshape(c.e.transpose(out, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]});
   }
   return {out, present_k, present_v, shown};
+}
+
+// --- Rotary positions, caches ----------------------------------------------------------------------
+
+Values rotary_embedding(Call& c) {
+  Value x = c.in(0);
+  const Ints outer = c.e.dims(x);
+  const bool flat = outer.size() == 3;
+  if (!flat && outer.size() != 4) refuse("its input is not of rank 3 or 4");
+  if (flat) {
+    const std::int64_t heads = c.int_attr("num_heads");
+    if (heads < 1 || outer[2] % heads != 0) refuse("attribute 'num_heads' does not divide " + ops::to_string(c.e.type(x)));
+    x = c.e.reshape(x, {outer[0], outer[1], heads, outer[2] / heads});
+  }
+  const Ints dims = c.e.dims(x);
+  const std::int64_t rotated = c.int_attr("rotary_embedding_dim", 0) == 0 ? dims[3] : c.int_attr("rotary_embedding_dim", 0);
+  if (rotated < 2 || rotated % 2 != 0 || rotated > dims[3]) refuse("it rotates " + std::to_string(rotated) + " of " + std::to_string(dims[3]) + " elements");
+  const std::int64_t half = rotated / 2;
+  const auto angles = [&](std::size_t i) {
+    const Value table = c.has(3) ? c.e.op("take", {c.in(i), c.in(3)}, {{"axis", std::int64_t{0}}}) : c.in(i);
+    const Ints own = c.e.dims(table);
+    if (own.size() != 3 || own[2] != half) refuse("its tables " + ops::to_string(c.e.type(table)) + " do not fit " + std::to_string(rotated) + " rotated elements");
+    Ints at = own;
+    at.insert(at.begin() + (flat ? 2 : 1), 1);
+    return c.e.reshape(table, at);
+  };
+  const Value cos = angles(1), sin = angles(2);
+  const Value turned = c.e.slice(x, 3, 0, rotated);
+  const bool interleaved = c.int_attr("interleaved", 0) != 0;
+  const Value a = interleaved ? c.e.slice(turned, 3, 0, rotated, 2) : c.e.slice(turned, 3, 0, half);
+  const Value b = interleaved ? c.e.slice(turned, 3, 1, rotated, 2) : c.e.slice(turned, 3, half, rotated);
+  const Value real = c.e.op("sub", {c.e.binary("mul", a, cos), c.e.binary("mul", b, sin)});
+  const Value imaginary = c.e.op("add", {c.e.binary("mul", a, sin), c.e.binary("mul", b, cos)});
+  Value out;
+  if (interleaved) {
+    Ints column = c.e.dims(real), pairs = dims;
+    column.push_back(1);
+    pairs[3] = rotated;
+    out = c.e.reshape(c.e.concat({c.e.reshape(real, column), c.e.reshape(imaginary, column)}, 4), pairs);
+  } else {
+    out = c.e.concat({real, imaginary}, 3);
+  }
+  if (rotated < dims[3]) out = c.e.concat({out, c.e.slice(x, 3, rotated, dims[3])}, 3);
+  return {c.e.reshape(out, outer)};
+}
+
+Values swiglu(Call& c) {
+  const Value gate = c.e.op("swish", {c.in(0)}, {{"alpha", c.float_attr("alpha", 1)}});
+  return {c.e.op("mul", {gate, c.in(1)})};
 }
 
 // --- Losses ----------------------------------------------------------------------------------------
@@ -193,7 +244,8 @@ Values softmax_cross_entropy(Call& c) {
 }  // namespace
 
 std::vector<OperatorRow> attention_operators() {
-  return {{"Attention", attention}, {"NegativeLogLikelihoodLoss", nll_loss}, {"SoftmaxCrossEntropyLoss", softmax_cross_entropy}};
+  return {{"Attention", attention}, {"RotaryEmbedding", rotary_embedding}, {"SwiGLU", swiglu},
+          {"NegativeLogLikelihoodLoss", nll_loss}, {"SoftmaxCrossEntropyLoss", softmax_cross_entropy}};
 }
 
 }  // namespace fusewright::frontend_onnx

@@ -42,6 +42,12 @@ std::vector<double> Call::known_doubles(std::size_t i, std::string_view what) co
   return values;
 }
 
+double Call::known_double(std::size_t i, std::string_view what) const {
+  const std::vector<double> values = known_doubles(i, what);
+  if (values.size() != 1) refuse("its " + std::string(what) + " is not one number");
+  return values[0];
+}
+
 AttributeProto* Call::find(std::string_view name) const {
   for (AttributeProto& attribute : *proto.mutable_attribute()) {
     if (attribute.name() == name) return &attribute;
@@ -126,19 +132,28 @@ std::optional<Ints> Call::axes_attr_or_input(std::size_t i, std::int64_t since) 
   return known_ints(i, "axes");
 }
 
-const OperatorRow* find_operator(std::string_view op_type) {
-  static const std::unordered_map<std::string_view, OperatorRow> rows = [] {
-    std::unordered_map<std::string_view, OperatorRow> all;
-    for (const auto& table :
-         {elementwise_operators(), movement_operators(), source_operators(), reduction_operators(), window_operators(),
-          contraction_operators(), composite_operators(), indexing_operators(), resize_operators(),
-          quantization_operators(), attention_operators(), control_operators(), recurrent_operators()}) {
-      for (const OperatorRow& row : table) {
-        FW_CHECK(all.emplace(row.name, row).second) << "two rows for " << row.name;
-      }
-    }
-    return all;
-  }();
+namespace {
+
+using Rows = std::unordered_map<std::string_view, OperatorRow>;
+
+Rows index_rows(std::initializer_list<std::vector<OperatorRow>> tables) {
+  Rows all;
+  for (const auto& table : tables) {
+    for (const OperatorRow& row : table) FW_CHECK(all.emplace(row.name, row).second) << "two rows for " << row.name;
+  }
+  return all;
+}
+
+}  // namespace
+
+const OperatorRow* find_operator(std::string_view domain, std::string_view op_type) {
+  static const Rows standard = index_rows({elementwise_operators(), movement_operators(), source_operators(), reduction_operators(),
+                                           window_operators(), contraction_operators(), composite_operators(), indexing_operators(),
+                                           resize_operators(), quantization_operators(), attention_operators(),
+                                           control_operators(), recurrent_operators()});
+  static const Rows vendor = index_rows({vendor_operators()});
+  static const Rows none;
+  const Rows& rows = domain.empty() ? standard : domain == "com.microsoft" ? vendor : none;
   const auto it = rows.find(op_type);
   return it != rows.end() ? &it->second : nullptr;
 }

@@ -38,6 +38,7 @@ class Call {
   Ints known_ints(std::size_t i, std::string_view what) const;
   std::int64_t known_int(std::size_t i, std::string_view what) const;
   std::vector<double> known_doubles(std::size_t i, std::string_view what) const;
+  double known_double(std::size_t i, std::string_view what) const;
 
   // --- attributes; the wrong kind is refused
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
@@ -67,6 +68,8 @@ class Call {
 Value emit_matmul(Emitter& e, Value a, Value b, DType dtype);
 /// Convolution with the attributes of `c`; x is [N, C, spatial...], w is [M, C / group, spatial...].
 Value emit_conv(Call& c, Value x, Value w, DType dtype);
+Value emit_quantize(Call& c);
+Value emit_dequantize(Call& c);
 
 using Handler = std::vector<Value> (*)(Call&);
 struct OperatorRow {
@@ -75,7 +78,7 @@ struct OperatorRow {
   std::string_view target = {};
 };
 
-// The tables of the standard domain, by kind; `find_operator` looks in all.
+// The tables of operators, by kind; all but `vendor_operators` (of com.microsoft) are of the standard domain.
 std::vector<OperatorRow> elementwise_operators();
 std::vector<OperatorRow> movement_operators();
 std::vector<OperatorRow> source_operators();
@@ -89,6 +92,8 @@ std::vector<OperatorRow> quantization_operators();
 std::vector<OperatorRow> attention_operators();
 std::vector<OperatorRow> control_operators();
 std::vector<OperatorRow> recurrent_operators();
-const OperatorRow* find_operator(std::string_view op_type);
+std::vector<OperatorRow> vendor_operators();
+/// The row of an operator, or null. `domain` is empty for the standard one.
+const OperatorRow* find_operator(std::string_view domain, std::string_view op_type);
 
 }  // namespace fusewright::frontend_onnx

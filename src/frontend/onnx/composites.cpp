@@ -54,7 +54,13 @@ Values batch_norm(Call& c) {
   if (c.wants(1)) unsupported("BatchNormalization in training mode is not supported");
   const DType dtype = c.e.dtype(c.in(0));
   Values operands = {c.in(0)};
-  for (std::size_t i = 1; i < 5; ++i) operands.push_back(c.e.convert(c.in(i), dtype));
+  const Ints dims = c.e.dims(c.in(0));
+  for (std::size_t i = 1; i < 5; ++i) {
+    if (dims.size() < 2 || c.e.dims(c.in(i)) != Ints{dims[1]}) {
+      refuse(ops::to_string(c.e.type(c.in(i))) + " is no vector over the channels of " + ops::to_string(c.e.type(c.in(0))));
+    }
+    operands.push_back(c.e.convert(c.in(i), dtype));
+  }
   return {c.e.op("batch_norm", operands, {{"epsilon", c.float_attr("epsilon", 1e-5f)}, {"feature", std::int64_t{1}}})};
 }
 

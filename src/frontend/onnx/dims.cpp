@@ -11,6 +11,9 @@ std::string dim_name(const std::string& input, std::size_t axis, const ::onnx::T
   return input + ".dim" + std::to_string(axis);
 }
 
+// Some exporters write -1 for an extent that they do not know.
+bool is_stated(const ::onnx::TensorShapeProto::Dimension& dim) { return dim.has_dim_value() && dim.dim_value() != -1; }
+
 }  // namespace
 
 DimBinder::DimBinder(const ImportOptions& options) : options_(options) {
@@ -23,7 +26,7 @@ void DimBinder::bind_given(const std::string& input, std::size_t axis,
                            const ::onnx::TensorShapeProto::Dimension& dim, std::int64_t value) {
   if (value < 0) refuse("input '" + input + "' is given the negative extent " + std::to_string(value));
   const std::string place = "axis " + std::to_string(axis) + " of input '" + input + "'";
-  if (dim.has_dim_value()) {
+  if (is_stated(dim)) {
     if (dim.dim_value() == value) return;
     refuse(place + " is " + std::to_string(dim.dim_value()) + " in the file, but given as " + std::to_string(value));
   }
@@ -43,7 +46,7 @@ void DimBinder::bind_given(const std::string& input, std::size_t axis,
 
 std::int64_t DimBinder::extent(const std::string& input, std::size_t axis,
                                const ::onnx::TensorShapeProto::Dimension& dim) {
-  if (dim.has_dim_value()) {
+  if (is_stated(dim)) {
     if (dim.dim_value() < 0) {
       refuse("axis " + std::to_string(axis) + " of input '" + input + "' has the negative extent " +
              std::to_string(dim.dim_value()));

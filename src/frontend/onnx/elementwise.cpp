@@ -119,7 +119,7 @@ Values dropout(Call& c) {
   const bool training = c.opset < 7 ? c.int_attr("is_test", 0) == 0 && c.float_attr("ratio", 0.5) != 0
                                     : c.opset >= 12 && c.has(2) && c.known_int(2, "training_mode") != 0;
   if (training && c.opset >= 12) {
-    const double ratio = c.has(1) ? c.known_doubles(1, "ratio").front() : 0.5;
+    const double ratio = c.has(1) ? c.known_double(1, "ratio") : 0.5;
     if (ratio != 0) unsupported("dropout in training mode is not supported");
   }
   Values results = {x};

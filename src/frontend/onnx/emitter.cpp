@@ -222,6 +222,7 @@ Value Emitter::concat(std::vector<Value> parts, std::int64_t axis) {
 
 Value Emitter::slice(Value x, std::int64_t axis, std::int64_t start, std::int64_t limit, std::int64_t stride) {
   Ints limits = dims(x);
+  if (axis < 0 || axis >= static_cast<std::int64_t>(limits.size())) refuse(ops::to_string(type(x)) + " has no axis " + std::to_string(axis));
   Ints starts(limits.size(), 0), strides(limits.size(), 1);
   if (start == 0 && limit == limits[axis] && stride == 1) return x;
   starts[axis] = start;
@@ -271,7 +272,11 @@ Ints broadcast_dims(const Ints& a, const Ints& b) {
 }
 
 std::int64_t product(const Ints& values) {
-  return std::accumulate(values.begin(), values.end(), std::int64_t{1}, std::multiplies<>());
+  std::int64_t product = 1;
+  for (const std::int64_t value : values) {
+    if (__builtin_mul_overflow(product, value, &product)) refuse("a shape is too large");
+  }
+  return product;
 }
 
 Ints count_up(std::int64_t n) {

@@ -1,6 +1,7 @@
 #include "src/frontend/onnx/importer.hpp"
 
 #include <algorithm>
+#include <new>
 #include <set>
 
 namespace fusewright::frontend_onnx {
@@ -294,13 +295,12 @@ std::vector<Value> Importer::dispatch(::onnx::NodeProto& node, Scope& scope, std
   const auto function = functions_.find(domain + ":" + node.op_type() + ":" + unknown_string(node, kNodeOverload));
   if (function != functions_.end()) return call_function(*function->second, node, scope, std::move(inputs));
   const auto opset = scope.opsets->find(domain);
-  if (opset == scope.opsets->end()) refuse("the model does not import the operators of domain '" + domain + "'");
-  const OperatorRow* row = domain.empty() ? find_operator(node.op_type()) : nullptr;
+  const OperatorRow* row = find_operator(domain, node.op_type());
   if (row == nullptr) {
     unsupported("operator '" + node.op_type() + "' of " +
                 (domain.empty() ? "the standard domain" : "domain '" + domain + "'") + " is not supported");
   }
-  Call call(*this, scope, *scope.emitter, node, opset->second);
+  Call call(*this, scope, *scope.emitter, node, opset != scope.opsets->end() ? opset->second : 1);
   call.inputs = std::move(inputs);
   call.target = row->target;
   return row->handler(call);
@@ -349,6 +349,8 @@ Result<graph::Graph> import_onnx(const std::string& path, std::shared_ptr<const 
     graph::Graph graph = graph::make_graph(std::move(table), file.model.graph().name());
     Importer(file, options, graph).import_model();
     return graph::remove_dead(graph);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorKind::kResource, "'" + path + "' needs more memory than there is");
   } catch (Failure& failure) {
     const Span place{std::make_shared<SourceText>(SourceText{path, ""}), 0, 0};
     for (Diagnostic& diagnostic : failure.error.diagnostics) {

@@ -104,8 +104,9 @@ Values scatter_elements(Call& c) {
 }
 
 Values one_hot(Call& c) {
-  const std::int64_t depth = static_cast<std::int64_t>(c.known_doubles(1, "depth").at(0));
-  if (depth < 1) refuse("its depth is " + std::to_string(depth));
+  const double stated = c.known_double(1, "depth");
+  if (!(stated >= 1 && stated < static_cast<double>(std::int64_t{1} << 40))) refuse("its depth is " + std::to_string(stated));
+  const auto depth = static_cast<std::int64_t>(stated);
   const Value indices = c.e.convert(c.in(0), DType::kS64);
   Ints dims = c.e.dims(indices);
   const std::int64_t axis = c.axis(c.int_attr("axis", -1), static_cast<std::int64_t>(dims.size()) + 1);

@@ -298,6 +298,7 @@ Values center_crop_pad(Call& c) {
   Ints low(dims.size(), 0), high(dims.size(), 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = c.axis(axes[i], static_cast<std::int64_t>(dims.size()));
+    if (shape[i] < 0 || shape[i] > (std::int64_t{1} << 40)) refuse("the shape has the extent " + std::to_string(shape[i]));
     const std::int64_t more = shape[i] - dims[axis];
     low[axis] = more < 0 ? -(-more / 2) : more / 2;
     high[axis] = more - low[axis];

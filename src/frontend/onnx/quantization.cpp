@@ -31,7 +31,7 @@ Value spread(Call& c, Value v, const Ints& dims) {
   const std::int64_t axis = c.axis(c.int_attr("axis", 1), rank);
   if (own.size() == 1) return c.e.broadcast(v, dims, {axis});
   const std::int64_t block = c.int_attr("block_size", 0);
-  if (own.size() != dims.size() || block < 1 || own[axis] * block < dims[axis]) refuse("its scale " + ops::to_string(c.e.type(v)) + " does not fit");
+  if (own.size() != dims.size() || block < 1 || block > dims[axis] || own[axis] * block < dims[axis]) refuse("its scale " + ops::to_string(c.e.type(v)) + " does not fit");
   Ints wide = own, axes;
   wide.insert(wide.begin() + axis + 1, block);
   for (std::int64_t i = 0; i < rank; ++i) axes.push_back(i > axis ? i + 1 : i);
@@ -136,6 +136,9 @@ Values qlinear_conv(Call& c) {
 }
 
 }  // namespace
+
+Value emit_dequantize(Call& c) { return dequantize_linear(c).front(); }
+Value emit_quantize(Call& c) { return quantize_linear(c).front(); }
 
 std::vector<OperatorRow> quantization_operators() {
   return {

@@ -72,8 +72,9 @@ AxisPlan plan_axis(const Options& o, const AxisScale& s) {
   const bool nearest = o.mode == "nearest", cubic = o.mode == "cubic";
   const double stretch = o.antialias && s.scale < 1 && !nearest ? 1 / s.scale : 1;
   const double support = (cubic ? 2 : 1) * stretch;
-  const auto taps = nearest ? std::size_t{1} : static_cast<std::size_t>(2 * std::ceil(support));
-  if (static_cast<double>(taps) * static_cast<double>(s.out) > static_cast<double>(kLongest)) unsupported("the resized axis is too long");
+  const double reach = nearest ? 1 : 2 * std::ceil(support);
+  if (!(reach * static_cast<double>(s.out) <= static_cast<double>(kLongest))) unsupported("the resized axis is too long");
+  const auto taps = static_cast<std::size_t>(reach);
   plan.indices.assign(taps, Ints(static_cast<std::size_t>(s.out)));
   plan.weights.assign(taps, std::vector<double>(static_cast<std::size_t>(s.out), 1));
   plan.outside.assign(static_cast<std::size_t>(s.out), false);

@@ -36,7 +36,7 @@ Values constant_of_shape(Call& c) {
     value.dims.clear();
   }
   const auto& replace = c.importer.options().replace_weight;
-  if (replace && ops::is_float(value.dtype)) {
+  if (replace && ops::is_float(value.dtype) && c.wants(0)) {
     const Type type = Type::tensor(value.dtype, {shape.begin(), shape.end()});
     if (auto other = replace(c.proto.output(0), type)) return {c.e.constant(*std::move(other))};
   }
@@ -56,9 +56,9 @@ Values size_of(Call& c) { return {c.e.scalar_int(DType::kS64, product(c.e.dims(c
 
 Values range(Call& c) {
   const DType dtype = c.e.dtype(c.in(0));
-  const double start = c.known_doubles(0, "start").at(0);
-  const double limit = c.known_doubles(1, "limit").at(0);
-  const double delta = c.known_doubles(2, "delta").at(0);
+  const double start = c.known_double(0, "start");
+  const double limit = c.known_double(1, "limit");
+  const double delta = c.known_double(2, "delta");
   const double count = std::ceil((limit - start) / delta);
   if (std::isnan(count) || delta == 0) refuse("its delta is 0");
   if (count > static_cast<double>(std::int64_t{1} << 40)) refuse("the range has too many elements");

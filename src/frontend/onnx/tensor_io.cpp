@@ -49,7 +49,7 @@ ops::Type type_of(const TensorProto& proto) {
     if (dim < 0) refuse("tensor '" + proto.name() + "' has the negative dim " + std::to_string(dim));
     shape.emplace_back(dim);
   }
-  unwrap(ops::element_count(shape));
+  if (auto count = ops::element_count(shape); !count) throw Failure{with_context(std::move(count).error(), "tensor '" + proto.name() + "'")};
   return ops::Type::tensor(dtype_of(proto.data_type()), std::move(shape));
 }
 

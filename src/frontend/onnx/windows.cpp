@@ -197,15 +197,17 @@ Values max_pool(Call& c) {
 // Elements of the input (or of the padded input) that each window covers along one axis.
 std::vector<double> window_counts(const Pool& pool, std::size_t i, std::int64_t extent, bool with_padding) {
   std::vector<double> counts;
+  if (pool.out[i] > (std::int64_t{1} << 24)) unsupported("a pooled axis beyond 2^24 elements is not supported");
   const std::int64_t first = with_padding ? -pool.g.low[i] : 0;
   const std::int64_t last = with_padding ? extent + pool.g.high[i] : extent;
+  // Numbers k in [0, kernel) with first <= start + k * dilation < last.
+  const std::int64_t step = pool.g.dilations[i];
+  const auto below = [&](std::int64_t limit, std::int64_t start) {
+    return std::clamp<std::int64_t>(limit <= start ? 0 : (limit - start + step - 1) / step, 0, pool.g.kernel[i]);
+  };
   for (std::int64_t o = 0; o < pool.out[i]; ++o) {
-    double count = 0;
-    for (std::int64_t k = 0; k < pool.g.kernel[i]; ++k) {
-      const std::int64_t at = o * pool.g.strides[i] - pool.g.low[i] + k * pool.g.dilations[i];
-      if (at >= first && at < last) ++count;
-    }
-    counts.push_back(count);
+    const std::int64_t start = o * pool.g.strides[i] - pool.g.low[i];
+    counts.push_back(static_cast<double>(below(last, start) - below(first, start)));
   }
   return counts;
 }

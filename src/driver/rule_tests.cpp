@@ -1,0 +1,115 @@
+#include "fusewright/driver/rule_tests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fusewright/extract/extract.hpp"
+#include "fusewright/interpret/inputs.hpp"
+#include "fusewright/rule/check.hpp"
+#include "fusewright/saturate/saturate.hpp"
+
+namespace fusewright::driver {
+
+namespace {
+
+using rule::TestCase;
+
+/// An example as a graph: its outputs first, then what they are expected to equal.
+Result<graph::Graph> graph_of(const rule::RuleSet& rules, const TestCase& test) {
+  graph::Graph graph = graph::make_graph(rules.table, test.name);
+  graph::Builder builder(graph, graph.entry);
+  ops::Env env;
+  std::uint64_t number = 0;
+  for (const rule::TestInput& input : test.inputs) {
+    graph::Value value;
+    if (input.constant) {
+      FW_TRY(ops::Tensor weight, interpret::random_weight(input.type, 1, number++));
+      value = builder.constant(std::move(weight));
+    } else {
+      value = builder.parameter(input.type, input.name);
+    }
+    env[input.name] = graph::Builder::pack(value);
+  }
+  FW_TRY(const std::vector<ops::TermValue> terms, rule::elaborate_test(*rules.table, test, env, builder));
+  std::vector<graph::Value> results;
+  for (const ops::TermValue term : terms) results.push_back(graph::Builder::unpack(term));
+  builder.set_results(std::move(results));
+  return graph;
+}
+
+const rule::RewriteRule* rewrite_named(const rule::RuleSet& rules, const std::string& name) {
+  for (const rule::RewriteRule& r : rules.rewrites)
+    if (r.name == name) return &r;
+  return nullptr;
+}
+
+Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const saturate::Saturated& saturated, RuleTestResult& result) {
+  const saturate::RuleTrace* trace = nullptr;
+  for (const saturate::RuleTrace& t : saturated.trace.rules)
+    if (t.name == rule.name) trace = &t;
+  result.fired = trace != nullptr && trace->applied + trace->unchanged > 0;
+  if (test.reject) {
+    if (result.fired) result.reason = "the rule fired";
+    else if (test.because && (trace == nullptr || *test.because >= trace->refused.size() || trace->refused[*test.because] == 0))
+      result.reason = fmt::format("it did not fire, but not because of `{}`", rule.guards[*test.because].text);
+    return {};
+  }
+  if (!result.fired) {
+    result.reason = "the rule did not fire";
+    if (trace != nullptr)
+      for (std::size_t g = 0; g < trace->refused.size(); ++g)
+        if (trace->refused[g] > 0) result.reason += fmt::format(": guard `{}` refused {} matches", rule.guards[g].text, trace->refused[g]);
+    return {};
+  }
+  const egraph::EGraph& egraph = saturated.graph();
+  const auto& terms = saturated.imported.results;
+  for (std::size_t i = 0; i < test.expected.size(); ++i)
+    if (egraph.find(terms[i]) != egraph.find(terms[test.outputs.size() + i]))
+      result.reason = fmt::format("output {} was not found equal to what is expected", i);
+  return {};
+}
+
+Status run_fuse(const rule::RuleSet& rules, const TestCase& test, const graph::Graph& graph, const saturate::Saturated& saturated,
+                const cost::Device& device, RuleTestResult& result) {
+  FW_TRY(const plan::Plan plan, extract::extract({graph, saturated.imported, saturated.program, rules.rewrites, rules, device}, {}));
+  for (const plan::Group& group : plan.groups) result.fired = result.fired || group.fuse_rule == test.rule;
+  if (test.reject) {
+    if (result.fired) result.reason = "a kernel was made by the rule";
+    return {};
+  }
+  const auto kernels = static_cast<std::int64_t>(plan.groups.size());
+  if (test.kernels && *test.kernels != kernels) result.reason = fmt::format("{} kernels, {} are expected", kernels, *test.kernels);
+  else if (!result.fired && (!test.kernels || kernels > 1)) result.reason = "no kernel was made by the rule";
+  if (!result.reason.empty())
+    for (const plan::Cut& cut : plan.cuts)
+      if (cut.why != plan::Cut::Why::kOutput) result.reason += fmt::format("; {} is stored: {}", plan.graph[cut.value.node].name, cut.reason);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<RuleTestResult>> run_rule_tests(std::shared_ptr<const rule::RuleSet> rules, const cost::Device& device,
+                                                   const std::vector<std::string>& files) {
+  std::vector<RuleTestResult> results;
+  for (const TestCase& test : rules->tests) {
+    if (!files.empty() && (!test.span.valid() || std::find(files.begin(), files.end(), test.span.source->name) == files.end())) continue;
+    RuleTestResult result{test.rule, test.name, test.reject, false, false, {}, test.span};
+    const rule::RewriteRule* rewrite = rewrite_named(*rules, test.rule);
+    Result<graph::Graph> graph = graph_of(*rules, test);
+    if (!graph) return std::unexpected(with_context(graph.error(), fmt::format("example {}", test.name), test.span));
+    saturate::Options options;
+    options.allowed.add(rule::ExactnessClass::kReassociating);
+    if (rewrite != nullptr) options.allowed = options.allowed | rewrite->exactness;
+    options.limits.nodes = 100'000;
+    options.limits.iterations = 20;
+    FW_TRY(const saturate::Saturated saturated, saturate::saturate(*graph, rules, options));
+    FW_TRY_STATUS(rewrite != nullptr ? run_rewrite(*rewrite, test, saturated, result)
+                                     : run_fuse(*rules, test, *graph, saturated, device, result));
+    result.passed = result.reason.empty();
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace fusewright::driver
