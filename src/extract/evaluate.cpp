@@ -43,7 +43,8 @@ std::vector<Value> Evaluator::inputs(const std::vector<NodeId>& nodes) const {
   return in;
 }
 
-std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes) const {
+// A reader inside that another kernel computes as well reads the value there, from memory.
+std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const {
   const std::set<NodeId> inside(nodes.begin(), nodes.end());
   std::vector<Value> out;
   for (const NodeId id : nodes) {
@@ -53,7 +54,7 @@ std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes) const {
       bool needed = uses_.is_result(v);
       for (const NodeId reader : uses_.readers(id)) {
         if (needed) break;
-        if (inside.contains(reader)) continue;
+        if (inside.contains(reader) && !(elsewhere && elsewhere(reader))) continue;
         const auto& operands = graph_[reader].operands;
         needed = graph_[id].types.size() == 1 || !graph_[reader].computations.empty() ||
                  std::find(operands.begin(), operands.end(), v) != operands.end();
@@ -79,10 +80,10 @@ const std::expected<schedule::Schedule, schedule::Refusal>& Evaluator::fit(Fitte
   return fitted.fits.back().second;
 }
 
-Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes) {
+Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) {
   Evaluation best;
   best.inputs = inputs(nodes);
-  best.outputs = outputs(nodes);
+  best.outputs = outputs(nodes, elsewhere);
   Result<region::Region> made = plan::make_region(graph_, nodes, best.inputs, best.outputs);
   if (!made) return std::unexpected(Refused{plan::Cut::Why::kTemplate, made.error().diagnostics.front().message});
   Fitted& fitted = remembered(*std::move(made));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +33,8 @@ using Evaluated = std::expected<Evaluation, Refused>;
 
 /// What the planner knows of each node before it starts.
 struct NodeFacts {
-  std::vector<bool> load_time;   ///< computed when the model is loaded (constants included)
+  std::vector<bool> constant;    ///< depends on constants alone
+  std::vector<bool> load_time;   ///< of those, what is computed when the model is loaded; the others are left to their readers
   std::vector<bool> duplicated;  ///< computed in every kernel that reads it, never stored
 };
 
@@ -41,11 +43,14 @@ class Evaluator {
  public:
   Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device, const NodeFacts& facts);
 
+  /// Whether a node is also computed by a kernel other than the one that is priced.
+  using ElsewhereToo = std::function<bool(NodeId)>;
+
   /// The cheapest kernel for exactly these nodes (in topological order), or why there is none.
-  Evaluated evaluate(const std::vector<NodeId>& nodes);
+  Evaluated evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere = {});
   /// Tensors that such a kernel reads and writes, in order of first use.
   std::vector<Value> inputs(const std::vector<NodeId>& nodes) const;
-  std::vector<Value> outputs(const std::vector<NodeId>& nodes) const;
+  std::vector<Value> outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const;
   bool is_scalar_constant(Value v) const;
 
  private:

@@ -21,23 +21,28 @@ bool is_source(const Graph& graph, NodeId id) {
   return op == "parameter" || op == "constant";
 }
 
-// Computed when the model is loaded: constants, and pure operators of nothing but such. Broadcasts and iotas are left to the
-// kernels that read them: stored, they would only be larger.
-std::vector<bool> load_time_nodes(const Graph& graph) {
-  std::vector<bool> known(graph.nodes.size(), false);
+// What depends on constants alone is computed when the model is loaded, except what would only be larger for it: broadcasts,
+// iotas, and large tensors made of nothing else. Those are left to the kernels that read them.
+void find_constants(const Graph& graph, NodeFacts& facts) {
+  constexpr std::int64_t kLarge = 1 << 16;  // elements
+  facts.constant.assign(graph.nodes.size(), false);
+  facts.load_time.assign(graph.nodes.size(), false);
   for (const NodeId id : graph.entry_computation().nodes) {
     const ops::OpInfo& info = graph.info(id);
     const graph::Node& node = graph[id];
-    if (info.name == "constant") {
-      known[id.index] = true;
+    if (info.name == "parameter" || info.op_class == ops::OpClass::kControl || info.op_class == ops::OpClass::kEffect ||
+        info.op_class == ops::OpClass::kUninterpreted || !node.computations.empty())
       continue;
-    }
-    if (info.name == "parameter" || info.name == "iota" || info.name == "broadcast") continue;
-    if (info.op_class == ops::OpClass::kControl || info.op_class == ops::OpClass::kEffect || info.op_class == ops::OpClass::kUninterpreted) continue;
-    known[id.index] = std::all_of(node.operands.begin(), node.operands.end(),
-                                  [&](graph::Value v) { return !v.valid() || known[v.node.index]; });
+    const bool constant = std::all_of(node.operands.begin(), node.operands.end(),
+                                      [&](graph::Value v) { return !v.valid() || facts.constant[v.node.index]; });
+    if (!constant) continue;
+    facts.constant[id.index] = true;
+    const bool stored = std::any_of(node.operands.begin(), node.operands.end(),
+                                    [&](graph::Value v) { return v.valid() && facts.load_time[v.node.index] && !graph.type(v).shape.empty(); });
+    const Result<std::int64_t> elements = ops::element_count(node.types[0].shape);
+    facts.load_time[id.index] =
+        info.name == "constant" || (info.name != "broadcast" && info.name != "iota" && (stored || (elements && *elements <= kLarge)));
   }
-  return known;
 }
 
 bool is_view(const Graph& graph, NodeId id) { return graph.info(id).name == "reshape"; }
@@ -156,12 +161,15 @@ class Assembler {
     std::set<NodeId> needed;
     std::vector<NodeId> stack;
     const auto need = [&](Value v) {
-      if (v.valid() && facts_.load_time[v.node.index] && needed.insert(v.node).second) stack.push_back(v.node);
+      if (v.valid() && facts_.constant[v.node.index] && needed.insert(v.node).second) stack.push_back(v.node);
     };
     for (const plan::Group& group : plan.groups)
-      for (const Value in : group.inputs) need(in);
-    for (const plan::View& view : plan.views) need(view.of);
-    for (const Value v : graph_.entry_computation().results) need(v);
+      for (const Value in : group.inputs)
+        if (facts_.load_time[in.node.index]) need(in);
+    for (const plan::View& view : plan.views)
+      if (facts_.load_time[view.of.node.index]) need(view.of);
+    for (const Value v : graph_.entry_computation().results)
+      if (facts_.load_time[v.node.index]) need(v);
     while (!stack.empty()) {
       const NodeId id = stack.back();
       stack.pop_back();
@@ -208,7 +216,9 @@ class Assembler {
 
 Result<Plan> plan_fusion(const Graph& graph, const rule::RuleSet& rules, const cost::Device& device, const FusionOptions& options) {
   const Uses uses(graph);
-  NodeFacts facts{load_time_nodes(graph), std::vector<bool>(graph.nodes.size(), false)};
+  NodeFacts facts;
+  find_constants(graph, facts);
+  facts.duplicated.assign(graph.nodes.size(), false);
   rule::RuleSet none;
   Evaluator evaluator(graph, uses, options.fuse ? rules : none, device, facts);
   Grouping grouping(graph, uses, device, evaluator, facts);
@@ -216,7 +226,8 @@ Result<Plan> plan_fusion(const Graph& graph, const rule::RuleSet& rules, const c
   for (std::size_t i = order.size(); i-- > 0;) {
     const NodeId id = order[i];
     if (is_source(graph, id) || facts.load_time[id.index]) continue;
-    if (uses.readers(id).empty() && !uses.node_is_result(id)) continue;
+    const auto& readers = uses.readers(id);
+    if (!uses.node_is_result(id) && std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return facts.load_time[r.index]; })) continue;
     if (options.fuse) grouping.place(id);
     else grouping.place_alone(id);
   }

@@ -63,6 +63,15 @@ std::vector<NodeId> Grouping::with(const std::vector<std::uint32_t>& groups, Nod
   return nodes;
 }
 
+// The kernel that these groups become together with the node that is being placed.
+Evaluated Grouping::evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const {
+  return evaluator_.evaluate(nodes, [&](NodeId n) {
+    if (!facts_.duplicated[n.index]) return false;
+    const auto& in = groups_of_[n.index];
+    return std::any_of(in.begin(), in.end(), [&](std::uint32_t g) { return std::find(groups.begin(), groups.end(), g) == groups.end(); });
+  });
+}
+
 double Grouping::seconds(const std::vector<std::uint32_t>& groups) const {
   double sum = 0;
   for (const std::uint32_t g : groups) sum += members_[g].eval.cost.seconds;
@@ -171,7 +180,7 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   groups_of_[node.index].push_back(group);
   if (member.nodes.size() * 4 > stream.priced_at * 5) {
     std::vector<NodeId> nodes = with({group}, {});
-    Evaluated eval = evaluator_.evaluate(nodes);
+    Evaluated eval = evaluate({group}, nodes);
     if (eval) {
       member.eval = *std::move(eval);
       member.nodes = std::move(nodes);
@@ -186,7 +195,7 @@ void Grouping::finish_streams() {
     Member& member = members_[group];
     if (!member.alive || stream.priced_at == member.nodes.size()) continue;
     member.nodes = with({group}, {});
-    Evaluated eval = evaluator_.evaluate(member.nodes);
+    Evaluated eval = evaluate({group}, member.nodes);
     FW_CHECK(eval.has_value()) << eval.error().reason;
     member.eval = *std::move(eval);
   }
@@ -203,7 +212,7 @@ bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& grou
   std::vector<Evaluation> evals;
   for (const std::uint32_t g : groups) {
     std::vector<NodeId> nodes = with({g}, node);
-    Evaluated eval = members_[g].unsupported.empty() ? evaluator_.evaluate(nodes) : Evaluated(std::unexpected(Refused{}));
+    Evaluated eval = members_[g].unsupported.empty() ? evaluate({g}, nodes) : Evaluated(std::unexpected(Refused{}));
     if (!eval) {
       facts_.duplicated[node.index] = false;
       return false;
@@ -234,7 +243,7 @@ bool Grouping::try_merge(NodeId node, const std::vector<std::uint32_t>& groups, 
     return false;
   }
   std::vector<NodeId> nodes = with(groups, node);
-  Evaluated eval = evaluator_.evaluate(nodes);
+  Evaluated eval = evaluate(groups, nodes);
   const NodeId reader = reader_in(node, groups.front());
   if (!eval) {
     decline(node, reader, eval.error().why, eval.error().reason);
@@ -284,7 +293,7 @@ void Grouping::place(NodeId node) {
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
   if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty()) return false;
   std::vector<NodeId> nodes = with({a, b}, {});
-  Evaluated eval = evaluator_.evaluate(nodes);
+  Evaluated eval = evaluate({a, b}, nodes);
   if (!eval || eval->cost.seconds >= seconds({a, b}) || joins_cyclically({a, b})) return false;
   replace({std::min(a, b), std::max(a, b)}, std::move(nodes), *std::move(eval));
   return true;

@@ -51,6 +51,7 @@ class Grouping {
   std::vector<NodeId> with(const std::vector<std::uint32_t>& groups, NodeId node) const;
   bool joins_cyclically(const std::vector<std::uint32_t>& groups) const;
   void replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, Evaluation eval);
+  Evaluated evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const;
   double seconds(const std::vector<std::uint32_t>& groups) const;
   bool try_duplicate(NodeId node, const std::vector<std::uint32_t>& groups, double alone);
   bool try_merge(NodeId node, const std::vector<std::uint32_t>& groups, double alone);

@@ -33,7 +33,7 @@ FW_EXPECTED(close_brace, "'}'");
 FW_EXPECTED(open_paren, "'('");
 FW_EXPECTED(equals, "'='");
 FW_EXPECTED(question, "'?' (an optional part is written [+ bias]?)");
-FW_EXPECTED(postfix, "an operand");
+FW_EXPECTED(exponent_operand, "an operand");
 FW_EXPECTED(negation, "an operand");
 FW_EXPECTED(along, "an operand");
 FW_EXPECTED(product, "an operand");
@@ -119,7 +119,7 @@ using Selector = peg::parse_tree::selector<
         g::ruleset_open, g::ruleset, g::ellipsis, g::parameter, g::attribute_kind, g::attribute_default, g::attribute,
         g::result_name, g::formula, g::value_clause, g::op_block, g::op, g::opclass, g::rewrite, g::fuse>,
     peg::parse_tree::fold_one::on<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison, g::coalesce,
-                                  g::sum, g::product, g::along, g::negation, g::power, g::postfix, g::choice_pattern,
+                                  g::sum, g::product, g::along, g::negation, g::exponent_operand, g::power, g::postfix, g::choice_pattern,
                                   g::aliased_pattern, g::negated_pattern, g::product_pattern, g::pattern,
                                   g::class_expression>>;
 
@@ -161,7 +161,9 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
   if (printable(before)) result.message += " after '" + before + "'";
   if (at == text.size()) {
     result.message += ", but the file ends";
-    result.span = {source, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at)};
+    std::size_t end = at;
+    while (end > 0 && !scan.significant[end - 1]) --end;
+    result.span = {source, static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(end)};
     return result;
   }
   const std::string found = token_at(text, at);

@@ -246,8 +246,8 @@ ExprPtr TreeReader::expression(const TreeNode& node) {
   if (node.is_type<g::along>()) {
     return binary("along", expression(*node.children[0]), expression(*node.children[1]));
   }
-  if (node.is_type<g::negation>() || node.is_type<g::negated>()) {
-    const std::string op = node.is_type<g::negation>() ? "-" : "not";
+  if (node.is_type<g::negation>() || node.is_type<g::exponent_operand>() || node.is_type<g::negated>()) {
+    const std::string op = node.is_type<g::negated>() ? "not" : "-";
     ExprPtr value = expression(*node.children.back());
     for (std::size_t i = node.children.size() - 1; i-- > 0;) {
       value = unary(op, value, span(*node.children[i], *node.children.back()));

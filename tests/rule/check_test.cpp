@@ -107,7 +107,7 @@ TEST_CASE("several results each have their expansion, without what they do not n
 }
 
 TEST_CASE("choices and optional parts are multiplied out", "[rule]") {
-  const RuleSet set = check("rewrite r { match (exp(x) | log(x)) [+ b]? as y where rank(y) == 2 to abs(x) * (b ?? 1) }");
+  const RuleSet set = check("rewrite r { match ((exp(x) | log(x)) [+ b]?) as y where rank(y) == 2 to abs(x) * (b ?? 1) }");
   const auto& rule = rewrite(set, "r");
   REQUIRE(rule.variants.size() == 4);
   CHECK(dump(set, rule.variants[0]) == "add(exp(x), b) as y");
@@ -184,7 +184,7 @@ opclass one = {exp, log})");
 TEST_CASE("fuse rules keep their segments, bounds and captures", "[rule]") {
   const RuleSet set = check(R"(
 fuse f kernel(conv) {
-  match pad? |> conv(x, w, groups = 1) as c |> (exp | log){1,3} as tail times {2,4} sharing x
+  match {pad}? |> conv(x, w, groups = 1) as c |> (exp | log){1,3} as tail times {2,4} sharing x
   where single_use(c), c.strides == [1, 1]
   no_duplicate c
 })");
@@ -201,7 +201,8 @@ fuse f kernel(conv) {
   CHECK(root.segments[1].captures[1].name == "w");
   CHECK(root.segments[1].attrs.size() == 2);
   CHECK(root.segments[2].max == 3);
-  CHECK(root.segments[2].ops.ops.size() == 2);
+  CHECK(root.segments[2].ops.contains(set.table->find("log")));
+  CHECK(root.segments[2].ops.contains(set.table->find("broadcast")));  // what aligns operands comes along
   CHECK(root.segments[2].text == "(exp | log){1,3}");
   CHECK(rule.guards.size() == 2);
   CHECK(rule.no_duplicate == std::vector<std::string>{"c"});
@@ -254,4 +255,33 @@ TEST_CASE("a later path may redefine what an earlier one declares", "[rule]") {
   REQUIRE(set->warnings.size() == 2);
   CHECK(set->warnings[0].message.find("'f' replaces the one of") == 0);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a composite operator in a segment stands for the operators of its body", "[rule]") {
+  const RuleSet set = check(R"(
+op softplus(x) = log1p(exp(x))
+op mish(x) = x * tanh(softplus(x))
+fuse f { match conv(x, w) |> mish(_) as act })");
+  const auto& act = set.fuses[0].roots[0].segments[1];
+  for (const char* op : {"mish", "mul", "tanh", "log1p", "exp"}) CHECK(act.ops.contains(set.table->find(op)));
+  CHECK_FALSE(act.ops.contains(set.table->find("add")));
+  CHECK(act.is_closure());
+}
+
+TEST_CASE("a normalisation over the last axes is recognised with its axis and epsilon", "[rule]") {
+  const RuleSet set = check(R"(
+op norm(x; axis = -1, epsilon = 1e-5) {
+  let axes = range(axis, rank(x))
+  let mean = reduce_sum(x, axes = axes) / size(x, axes)
+  let d = x - mean along range(0, axis)
+  to d * rsqrt(reduce_sum(d * d, axes = axes) / size(x, axes) + epsilon) along range(0, axis)
+})");
+  const auto& rule = rewrite(set, "recognise-norm");
+  REQUIRE(rule.variants.size() == 1);
+  CHECK(ops::print_expr(*rule.variants[0].to[0]) == "norm(x, axis = axis, epsilon = epsilon)");
+  std::set<std::string> lets;
+  for (const auto& step : rule.variants[0].steps) {
+    if (step.kind == Step::Kind::kLet) lets.insert(step.name);
+  }
+  CHECK(lets == std::set<std::string>{"axis"});
 }

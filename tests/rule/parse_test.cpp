@@ -6,7 +6,8 @@ using namespace fusewright::rule::testing;
 
 namespace {
 
-/// The tokens of a rule file without what the printer lays out afresh: blanks, comments, separators, round brackets.
+/// The tokens of a rule file without what the printer lays out afresh: blanks, comments, separators, round brackets, and
+/// `where`, which comes out once for each condition.
 std::vector<std::string> tokens(const std::string& text) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < text.size();) {
@@ -22,7 +23,7 @@ std::vector<std::string> tokens(const std::string& text) {
     } else if (word(text[i])) {
       std::size_t end = i;
       while (end < text.size() && word(text[end])) ++end;
-      out.push_back(text.substr(i, end - i));
+      if (text.compare(i, end - i, "where") != 0) out.push_back(text.substr(i, end - i));
       i = end;
     } else {
       if (std::string(" \n\t,;()").find(text[i]) == std::string::npos) out.push_back(text.substr(i, 1));
@@ -30,6 +31,15 @@ std::vector<std::string> tokens(const std::string& text) {
     }
   }
   return out;
+}
+
+/// Where two token lists part; empty when they are the same.
+std::string difference(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (at == a.end() && other == b.end()) return {};
+  std::string text;
+  for (auto it = at - std::min<std::ptrdiff_t>(6, at - a.begin()); it != a.end() && it <= at; ++it) text += *it + " ";
+  return text + "/ " + (other == b.end() ? "end" : *other);
 }
 
 const char* const kSample = R"(
@@ -45,7 +55,7 @@ op f(x, y?; axis = -1, axes: ints, more?: floats) -> (a, b) {
 op g(x...)
 opclass c = elementwise - {add, mul} | movement where operands == 1 and not commutative
 rewrite r exactness(approximate(0.01), factoring) requires target(x86, sm-90) {
-  match (add(x, 1.5) | -(x * y)) [+ b]? as z
+  match ((add(x, 1.5) | -(x * y)) [+ b]?) as z
   where dtype(x) in [f32, f16], rank(x) not in [1, 2] or constant(x)
   let n = fold(w * s along 0)
   to top_k(x, k = n).values
@@ -53,7 +63,7 @@ rewrite r exactness(approximate(0.01), factoring) requires target(x86, sm-90) {
   reject because rank(x) == 2 { x: pred[]  match not(x) }
 }
 fuse k kernel(loop) {
-  match (elementwise | movement)* as head |> conv(x, w, _?) as c |> {exp, log}{1,3} |> (relu | gelu)? times {2} sharing x
+  match (elementwise | movement)* as head |> conv(x, w, _?) as c |> (exp | log){1,3} |> (relu | gelu)? times {2} sharing x
   where single_use(c)
   no_duplicate c, head
 }
@@ -70,7 +80,7 @@ TEST_CASE("every rule file of the library survives printing and parsing", "[rule
     const std::string text = read_text(path);
     const std::string printed = print_rules(parse(text));
     CHECK(print_rules(parse(printed)) == printed);
-    CHECK(tokens(printed) == tokens(text));
+    CHECK(difference(tokens(printed), tokens(text)) == "");
   }
 }
 
@@ -78,11 +88,7 @@ TEST_CASE("a file with every construct survives printing and parsing", "[rule]")
   const std::string printed = print_rules(parse(kSample));
   INFO(printed);
   CHECK(print_rules(parse(printed)) == printed);
-  // `where a, b` comes out as two clauses.
-  auto is = tokens(printed);
-  auto was = tokens(kSample);
-  for (auto* list : {&is, &was}) list->erase(std::remove(list->begin(), list->end(), "where"), list->end());
-  CHECK(is == was);
+  CHECK(difference(tokens(printed), tokens(kSample)) == "");
 }
 
 TEST_CASE("operators bind as the language says", "[rule]") {
@@ -94,10 +100,10 @@ TEST_CASE("operators bind as the language says", "[rule]") {
   CHECK(value("(x + (x * x))") == "x + x * x");
   CHECK(value("x - (x - x)") == "x - (x - x)");
   CHECK(value("((x - x) - x)") == "x - x - x");
-  CHECK(value("x ** (x ** x)") == "x ** x ** x");
-  CHECK(value("(x ** x) ** x") == "(x ** x) ** x");
-  CHECK(value("-(x ** x)") == "-x ** x");
-  CHECK(value("(-x) ** x") == "(-x) ** x");
+  CHECK(value("x ** (x ** x)") == "x**x**x");
+  CHECK(value("(x ** x) ** x") == "(x**x)**x");
+  CHECK(value("-(x ** x)") == "-x**x");
+  CHECK(value("(-x) ** x") == "(-x)**x");
   CHECK(value("(x ?? 0) + 1") == "(x ?? 0) + 1");
   CHECK(value("x * (x along 0)") == "x * x along 0");
   CHECK(value("not (x == x) and x") == "not x == x and x");

@@ -170,11 +170,7 @@ struct action<g::attribute_value> {
 
 template <>
 struct action<g::root_mark> {
-  template <class Input>
-  static void apply(const Input& in, ParseState& s) {
-    s.marked = true;
-    s.begin = in.begin();
-  }
+  static void apply0(ParseState& s) { s.marked = true; }
 };
 template <>
 struct action<g::instruction_name> {
