@@ -77,15 +77,11 @@ class ContractionLowering {
     lanes_ = std::min(in_.schedule.vector, panel_);
     const std::int64_t together = in_.schedule.tile[2], splits = in_.schedule.tile[3];
     const std::int64_t row_panels = (c_.m + rows_ - 1) / rows_, panels = (c_.n + panel_ - 1) / panel_;
-    left_ = b_.buffer("left", acc_, c_.batch * row_panels * c_.k * rows_, Space::kGlobal, Buffer::Role::kTemporary);
+    left_is_packed_ = !left_lies_well();
+    if (left_is_packed_) left_ = b_.buffer("left", acc_, c_.k * rows_, Space::kLocal);
     right_ = b_.buffer("right", acc_, together * c_.k * panel_, Space::kLocal);
     tile_ = b_.buffer("tile", acc_, rows_ * panel_, Space::kLocal);
     sums_ = b_.buffer("sums", acc_, rows_ * panel_, Space::kLocal);
-    b_.launch(in_.name + "_pack", [&] {
-      b_.loop(LoopKind::kParallel, "panel", c_.batch * row_panels, [&](ExprId at) {
-        pack_left(b_.let("batch", b_.floor_div(at, row_panels)), b_.let("first", b_.mul(b_.mod(at, row_panels), rows_)), at);
-      });
-    });
     const std::int64_t blocks = (panels + together - 1) / together;
     const std::int64_t share = (row_panels + splits - 1) / splits;
     b_.launch(in_.name, [&] {
@@ -99,41 +95,46 @@ class ContractionLowering {
         const ExprId first_rows = b_.mul(split, share);
         const ExprId row_count = b_.op(ScalarOp::kMax, DType::kS64, {b_.index(0), b_.min(b_.index(share), b_.sub(b_.index(row_panels), first_rows))});
         b_.loop(LoopKind::kSerial, "r", row_count, [&](ExprId r) {
-          const ExprId row_panel = b_.let("row_panel", b_.add(first_rows, r));
+          const ExprId m0 = b_.let("m0", b_.mul(b_.add(first_rows, r), rows_));
+          if (left_is_packed_) pack_left(batch, m0);
           b_.loop(LoopKind::kSerial, "q", count, [&](ExprId q) {
-            multiply(b_.let("left_at", b_.mul(b_.add(b_.mul(batch, row_panels), row_panel), c_.k * rows_)), b_.let("right_at", b_.mul(q, c_.k * panel_)));
-            finish(batch, b_.let("m0", b_.mul(row_panel, rows_)), b_.let("n0", b_.mul(b_.add(first_panel, q), panel_)));
+            multiply(batch, m0, b_.let("right_at", b_.mul(q, c_.k * panel_)));
+            finish(batch, m0, b_.let("n0", b_.mul(b_.add(first_panel, q), panel_)));
           });
         });
       });
     });
   }
 
-  // Rows beyond the last are zeros.
-  void pack_left(ExprId batch, ExprId first, ExprId panel) {
-    const ExprId base = b_.let("base", b_.mul(panel, c_.k * rows_));
-    const auto row = [&](ExprId i) {
-      const auto at = [&](ExprId k) { return b_.add(base, b_.add(b_.mul(k, rows_), i)); };
-      const ExprId m = b_.let("m", b_.add(first, i));
-      const auto whole = [&] {
-        b_.loop(LoopKind::kSerial, "k", b_.index(c_.k / lanes_), [&](ExprId v) {
-          b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) {
-            const ExprId k = b_.add(b_.mul(v, lanes_), l);
-            b_.store(left_, at(k), operand(c_.left, c_.left_map, {batch, m, k}));
-          });
-        });
-        b_.loop(LoopKind::kSerial, "t", b_.index(c_.k % lanes_), [&](ExprId t) {
-          const ExprId k = b_.add(b_.index(c_.k / lanes_ * lanes_), t);
-          b_.store(left_, at(k), operand(c_.left, c_.left_map, {batch, m, k}));
-        });
-      };
-      if (c_.m % rows_ == 0) return whole();
-      b_.when(b_.less(m, b_.index(c_.m)), whole, [&] { b_.loop(LoopKind::kSerial, "k", b_.index(c_.k), [&](ExprId k) { b_.store(left_, at(k), zero_value()); }); });
-    };
-    b_.loop(LoopKind::kSerial, "i", b_.index(rows_), row);
+  // A tensor in memory, its rows contiguous: read where it lies.
+  bool left_lies_well() const {
+    const region::RegionValue& v = region_[c_.left];
+    return v.kind == region::RegionValue::Kind::kCapture && v.dtype == acc_ && c_.left_map.constraints.empty() &&
+           region::stride_of(linearize(c_.left_map, v.dims), c_.left_map, 2) == std::optional<std::int64_t>(1) &&
+           region::stride_of(linearize(c_.left_map, v.dims), c_.left_map, 1).has_value();
   }
 
-  // Columns beyond the last repeat it: what they sum to is not stored.
+  // Rows beyond the last repeat it: what they sum to is not stored.
+  ExprId row_within(ExprId m) { return c_.m % rows_ == 0 ? m : b_.min(m, b_.index(c_.m - 1)); }
+
+  void pack_left(ExprId batch, ExprId first) {
+    b_.loop(LoopKind::kSerial, "i", b_.index(rows_), [&](ExprId i) {
+      const auto at = [&](ExprId k) { return b_.add(b_.mul(k, rows_), i); };
+      const ExprId m = b_.let("m", row_within(b_.add(first, i)));
+      b_.loop(LoopKind::kSerial, "k", b_.index(c_.k / lanes_), [&](ExprId v) {
+        b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) {
+          const ExprId k = b_.add(b_.mul(v, lanes_), l);
+          b_.store(left_, at(k), operand(c_.left, c_.left_map, {batch, m, k}));
+        });
+      });
+      b_.loop(LoopKind::kSerial, "t", b_.index(c_.k % lanes_), [&](ExprId t) {
+        const ExprId k = b_.add(b_.index(c_.k / lanes_ * lanes_), t);
+        b_.store(left_, at(k), operand(c_.left, c_.left_map, {batch, m, k}));
+      });
+    });
+  }
+
+  // Columns beyond the last repeat it, likewise.
   void pack_right(ExprId batch, ExprId from, ExprId panel) {
     const ExprId base = b_.let("base", b_.mul(panel, c_.k * panel_));
     const auto pack = [&](bool whole) {
@@ -153,7 +154,7 @@ class ContractionLowering {
   }
 
   // sums = left panel x right panel; the tile stays in registers over all of k.
-  void multiply(ExprId left_at, ExprId right_at) {
+  void multiply(ExprId batch, ExprId m0, ExprId right_at) {
     const auto each = [&](const std::function<void(ExprId row, ExprId at)>& body) {
       b_.loop(LoopKind::kUnrolled, "i", rows_, [&](ExprId i) {
         b_.loop(LoopKind::kUnrolled, "v", panel_ / lanes_, [&](ExprId v) {
@@ -165,13 +166,20 @@ class ContractionLowering {
     each([&](ExprId i, ExprId at) { b_.store(tile_, cell(i, at), zero_value()); });
     b_.loop(LoopKind::kSerial, "k", b_.index(c_.k), [&](ExprId k) {
       each([&](ExprId i, ExprId at) {
-        const ExprId x = b_.load(left_, b_.add(left_at, b_.add(b_.mul(k, rows_), i)));
+        const ExprId x = left_is_packed_ ? b_.load(left_, b_.add(b_.mul(k, rows_), i)) : left_element(batch, row_within(b_.add(m0, i)), k);
         const ExprId y = b_.load(right_, b_.add(right_at, b_.add(b_.mul(k, panel_), at)));
         b_.store(tile_, cell(i, at), multiply_add(x, y, b_.load(tile_, cell(i, at))));
       });
     });
     // Through memory from here on, so that what follows may index rows and columns freely.
     each([&](ExprId i, ExprId at) { b_.store(sums_, cell(i, at), b_.load(tile_, cell(i, at))); });
+  }
+
+  // Straight from memory, without names between: it stands in the innermost loop.
+  ExprId left_element(ExprId batch, ExprId m, ExprId k) {
+    const region::RegionValue& v = region_[c_.left];
+    Elements elements(b_, region_, buffers_.captures, {batch, m, k});
+    return b_.load(buffers_.captures[v.capture], elements.index(linearize(c_.left_map, v.dims), c_.left_map, {}));
   }
 
   void finish(ExprId batch, ExprId m0, ExprId n0) {
@@ -290,6 +298,7 @@ class ContractionLowering {
   RegionBuffers buffers_;
   DType acc_;
   std::int64_t rows_ = 1, panel_ = 1, lanes_ = 1;
+  bool left_is_packed_ = true;
   BufferId left_, right_, tile_, sums_;
   Status status_;
 };

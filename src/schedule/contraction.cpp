@@ -284,9 +284,8 @@ Fit fit_contraction(const Region& region, const Target& target, bool conv) {
     r.registers = rows * vectors + vectors + 1;
     r.live_values = std::min<std::int64_t>(r.live_values, target.vector_registers - 4);
     r.parallelism = tasks * splits;
-    r.launches = 2;
-    r.scratch_bytes = together * panel * c->k * width;
-    r.reread_bytes = 2 * c->batch * c->m * c->k * width;
+    r.scratch_bytes = (together * panel + rows) * c->k * width;
+    r.reread_bytes = c->batch * c->m * c->k * width * ((panels + together - 1) / together - 1) + c->batch * c->n * c->k * width * splits;
   } else {
     s.tile = {64, 64, 16};
     s.threads = 256;
