@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "commands.hpp"
 #include "fusewright/driver/rule_tests.hpp"
 #include "fusewright/frontend/hlo/export.hpp"
@@ -68,11 +70,15 @@ Result<int> check(const RuleArguments& args) {
 // Examples of the given files; each line one, failures with their place and reason.
 Result<int> test(const RuleArguments& args) {
   FW_TRY(const auto rules, driver::load_rules(args.rules, true));
-  FW_TRY(const cost::Device device, cost::load_device(driver::devices_folder() + "/x86-avx512.json"));
+  FW_TRY(const driver::Backend* backend, driver::find_backend("cpu"));
+  FW_TRY(const cost::Device device, cost::load_device(driver::devices_folder() + "/" + backend->device + ".json"));
   std::vector<std::string> files;
   for (const SourcePtr& source : rules->sources)
-    for (const std::string& path : args.rules)
-      if (source->name == path || source->name.starts_with(path + "/") || (path.ends_with('/') && source->name.starts_with(path))) files.push_back(source->name);
+    for (const std::string& path : args.rules) {
+      std::error_code error;
+      const auto in = std::filesystem::relative(source->name, path, error);
+      if (!error && !in.empty() && *in.begin() != "..") files.push_back(source->name);
+    }
   if (files.empty()) return fail(fmt::format("{}: no rule files", fmt::join(args.rules, ", ")));
   FW_TRY(const std::vector<driver::RuleTestResult> results, driver::run_rule_tests(rules, device, files));
   nlohmann::ordered_json json = nlohmann::ordered_json::array();

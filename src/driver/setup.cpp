@@ -10,7 +10,7 @@ namespace fusewright::driver {
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> table{
-      {"cpu", kernel::TargetFamily::kCpu, "x86-avx512", [](const auto& kernels) { return backend_x86::compile_x86(kernels); }},
+      {"cpu", kernel::TargetFamily::kCpu, __builtin_cpu_supports("avx512f") ? "x86-avx512" : "x86-avx2", [](const auto& kernels) { return backend_x86::compile_x86(kernels); }},
   };
   return table;
 }

@@ -272,7 +272,7 @@ Fit fit_contraction(const Region& region, const Target& target, bool conv) {
   if (target.family == Target::Family::kCpu) {
     s.vector = std::max<std::int64_t>(1, target.vector_bits / 8 / width);
     const std::int64_t vectors = c->n > s.vector ? 2 : 1;
-    const std::int64_t rows = std::max<std::int64_t>(1, std::min<std::int64_t>((target.vector_registers - 8) / vectors, c->m));
+    const std::int64_t rows = std::max<std::int64_t>(1, std::min<std::int64_t>((target.vector_registers - vectors - 1) / vectors, c->m));
     const std::int64_t panel = vectors * s.vector, panels = (c->n + panel - 1) / panel;
     // A task packs its columns of the right operand once and meets all rows with them; about half of the second-level cache.
     std::int64_t together = std::clamp<std::int64_t>(target.l2_bytes / 2 / std::max<std::int64_t>(1, c->k * panel * width), 1, 8);
