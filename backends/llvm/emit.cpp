@@ -1,6 +1,7 @@
 #include "backends/llvm/emit.hpp"
 
 #include <fmt/format.h>
+#include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include "backends/llvm/expressions.hpp"
@@ -71,6 +72,7 @@ class LaunchEmitter {
     const bool cpu = target_.family == TargetFamily::kCpu;
     function_ = cpu ? cpu_function(name) : gpu_function(name);
     builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
+    if (target_.statements) debug_scope();
     places();
     body(launch_.body);
     builder_.CreateRetVoid();
@@ -187,10 +189,29 @@ class LaunchEmitter {
 
   // --- Statements --------------------------------------------------------------------------------------
 
+  void debug_scope() {
+    llvm::DIBuilder debug(module_);
+    llvm::DIFile* file = debug.createFile(kernel_.name, "");
+    debug.createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C), file, "fusewright", true, "", 0, "", llvm::DICompileUnit::NoDebug);
+    scope_ = debug.createFunction(file, function_->getName(), function_->getName(), file, 0,
+                                  debug.createSubroutineType(debug.getOrCreateTypeArray({})), 0, llvm::DINode::FlagZero,
+                                  llvm::DISubprogram::SPFlagDefinition);
+    function_->setSubprogram(scope_);
+    debug.finalize();
+    if (module_.getModuleFlag("Debug Info Version") == nullptr)
+      module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
+    locate(0);
+  }
+
+  void locate(std::uint32_t line) {
+    if (scope_ != nullptr) builder_.SetCurrentDebugLocation(llvm::DILocation::get(module_.getContext(), line, 0, scope_));
+  }
+
   void body(const std::vector<StmtId>& stmts) {
     for (const StmtId id : stmts) {
       const Stmt& s = kernel_[id];
       expressions_.forget();
+      locate(static_cast<std::uint32_t>(id.index) + 1);
       switch (s.kind) {
         case Stmt::Kind::kFor: loop(s); break;
         case Stmt::Kind::kLet: expressions_.set(s.var, expressions_.evaluate(s.value)); break;
@@ -306,6 +327,7 @@ class LaunchEmitter {
   Expressions expressions_;
   Uses uses_;
   llvm::Function* function_ = nullptr;
+  llvm::DISubprogram* scope_ = nullptr;  // where instructions are to say their statement
 };
 
 Status check_dtypes(const Kernel& kernel) {

@@ -25,6 +25,7 @@ struct Target {
   std::span<const unsigned char> math;      ///< bitcode of the math functions
   bool vector_math = false;                 ///< it has them on vectors, too
   bool fast_gather = false;                 ///< vector loads from computed addresses are instructions worth using
+  bool statements = false;                  ///< each instruction's debug location has its statement's number plus one as the line
   std::int64_t stack_bytes = 16 << 10;      ///< local buffers up to this size live on the stack (or in registers)
 };
 

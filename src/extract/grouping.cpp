@@ -274,7 +274,9 @@ void Grouping::place(NodeId node) {
     const Member& only = members_[groups.front()];
     const Template kind = only.eval.schedule.kind;
     // A contraction computes what follows it for nothing, so a row kernel must not take that away from it.
-    if ((kind == Template::kRow || kind == Template::kReduce) && feeds_from_anchor(node)) alone = 0;
+    const bool anchored = !is_anchor(graph_.info(node).op_class) && feeds_from_anchor(node);
+    if (anchored && (kind == Template::kRow || kind == Template::kReduce)) alone = 0;
+    if (anchored && !streaming(kind)) return place_alone(node);
     if (!streaming(kind) && only.unsupported.empty() && !is_anchor(graph_.info(node).op_class)) {
       // In front of a contraction: worth it at once only if it makes what is read smaller; `improve` weighs the rest.
       std::int64_t reads = 0;
@@ -284,8 +286,9 @@ void Grouping::place(NodeId node) {
     if (!try_merge(node, groups, alone)) place_alone(node);
     return;
   }
-  if (try_duplicate(node, groups, alone)) return;
-  if (feeds_from_anchor(node)) alone = 0;
+  const bool anchored = !is_anchor(graph_.info(node).op_class) && feeds_from_anchor(node);
+  if (!anchored && try_duplicate(node, groups, alone)) return;
+  if (anchored) alone = 0;
   if (groups.size() <= 16 && try_merge(node, groups, alone)) return;
   place_alone(node);
 }

@@ -116,6 +116,14 @@ Fit fit_horizontal(const Region& region, const Target& target) {
     r.reread_bytes += one->resources.reread_bytes;
     r.launches = std::max(r.launches, one->resources.launches);
   }
+  // Each part reads what it shares with others by itself.
+  std::vector<bool> read(region.captures, false);
+  for (const Part& part : parts)
+    for (const std::uint32_t capture : part.captures) {
+      const RegionValue& v = region.values[capture];
+      if (read[capture]) r.reread_bytes += v.elements() * ops::byte_width(v.dtype);
+      read[capture] = true;
+    }
   return s;
 }
 
