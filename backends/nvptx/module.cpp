@@ -112,7 +112,7 @@ void become_instructions(llvm::Module& module) {
     }
     if (name.starts_with("fw_shuffle_xor_")) made = shuffle(builder, call->getArgOperand(0), call->getArgOperand(1));
     for (const PositionFunction& position : kPositions)
-      if (name == position.name) made = builder.CreateIntrinsic(position.intrinsic, {}, {});
+      if (name == position.name) made = builder.CreateIntrinsic(position.intrinsic, llvm::ArrayRef<llvm::Value*>{});
     if (made == nullptr) continue;
     call->replaceAllUsesWith(made);
     call->eraseFromParent();

@@ -53,7 +53,7 @@ op f(x, y?; axis = -1, axes: ints, more?: floats) -> (a, b) {
   b = (b ?? x) along [0, axis] + shape(x)[1:2][:3][0] // 2
 }
 op g(x...)
-opclass c = elementwise - {add, mul} | movement where operands == 1 and not commutative
+opclass c = elementwise - (add | mul) | movement where operands == 1 and not commutative
 rewrite r exactness(approximate(0.01), factoring) requires target(x86, sm-90) {
   match ((add(x, 1.5) | -(x * y)) [+ b]?) as z
   where dtype(x) in [f32, f16], rank(x) not in [1, 2] or constant(x)

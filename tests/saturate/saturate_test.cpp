@@ -94,21 +94,25 @@ void check_replays(const Saturated& s) {
   }
 }
 
-constexpr const char* kAlgebra = R"(
+// These end by themselves.
+constexpr const char* kCleanup = R"(
   rewrite add-zero { match x + 0 to x }
   rewrite mul-one { match x * 1 to x }
   rewrite sub-self exactness(approximate(0.1)) { match x - x to 0 }
   rewrite neg-of-neg { match -(-x) to x }
   rewrite add-assoc exactness(reassociating) { match a + (b + c) to (a + b) + c }
+  rewrite fold-scale exactness(reassociating) { match (x * a) * b where constant(a, b) to x * fold(a * b) }
+)";
+// These need not: 0 = 0 * (1 + 1) = ...
+const std::string kAlgebra = std::string(kCleanup) + R"(
   rewrite distribute exactness(factoring) { match a * (b + c) to a * b + a * c }
   rewrite factor exactness(factoring) { match a * b + a * c to a * (b + c) }
-  rewrite fold-scale exactness(reassociating) { match (x * a) * b where constant(a, b) to x * fold(a * b) }
 )";
 
 }  // namespace
 
 TEST_CASE("rules join classes and say how often", "[saturate]") {
-  const auto rules = rules_of(kAlgebra);
+  const auto rules = rules_of(kCleanup);
   Model m(rules);
   const Value x = m.input("x", f32({4}));
   const Value y = m.eval("-(-(x * 1 + 0))");
@@ -118,7 +122,7 @@ TEST_CASE("rules join classes and say how often", "[saturate]") {
   for (const RuleTrace& rule : s.trace.rules) {
     INFO(rule.name);
     if (rule.name == "mul-one" || rule.name == "add-zero" || rule.name == "neg-of-neg") CHECK(rule.applied >= 1);
-    if (rule.name == "distribute") CHECK(rule.applied == 0);
+    if (rule.name == "sub-self") CHECK(rule.applied == 0);
   }
   check_replays(s);
   const auto out = egraph::to_graph(m.graph, s.imported, egraph::select_smallest(s.imported));
@@ -127,7 +131,7 @@ TEST_CASE("rules join classes and say how often", "[saturate]") {
 }
 
 TEST_CASE("commutative operators match either way round and literals match splats", "[saturate]") {
-  const auto rules = rules_of(kAlgebra);
+  const auto rules = rules_of(kCleanup);
   Model m(rules);
   const Value x = m.input("x", f32({2, 3}));
   const Value y = m.eval("0 + (1 * x)");
@@ -304,7 +308,7 @@ TEST_CASE("the same run twice gives the same numbers, and shuffled rules the sam
   const Value v = m.eval("x * (y + (z + w * 1)) + x * (y + 0)");
   const Graph& graph = m.finish({v});
   Options options = all_exactness();
-  options.limits.iterations = 5;
+  options.limits.iterations = 3;
   const Saturated first = must_saturate(graph, rules, options), second = must_saturate(graph, rules, options);
   REQUIRE(first.graph().node_count() == second.graph().node_count());
   for (std::size_t i = 0; i < first.graph().node_count(); ++i) {
@@ -320,7 +324,7 @@ TEST_CASE("the same run twice gives the same numbers, and shuffled rules the sam
 }
 
 TEST_CASE("a rule's node knows the source nodes that it came from", "[saturate]") {
-  const auto rules = rules_of(kAlgebra);
+  const auto rules = rules_of(kCleanup);
   Model m(rules);
   m.graph.sources = {{"scale1", "mul", {}}, {"scale2", "mul", {}}};
   m.input("x", f32({4}));
@@ -345,7 +349,7 @@ TEST_CASE("a rule's node knows the source nodes that it came from", "[saturate]"
 }
 
 TEST_CASE("a chain of 100,000 nodes saturates", "[saturate]") {
-  const auto rules = rules_of(kAlgebra);
+  const auto rules = rules_of(kCleanup);
   Model m(rules);
   Value v = m.input("x", f32({4}));
   for (int i = 0; i < 50000; ++i) v = *m.builder.add("neg", {*m.builder.add("exp", {v})});

@@ -9,6 +9,7 @@ namespace fusewright::frontend_onnx {
 namespace {
 
 constexpr std::int64_t kOldestWithDefaults = 4;  // IR version from which an initialiser may be an input's default
+constexpr std::int64_t kOldestWithOpsets = 3;    // IR version
 constexpr std::int64_t kNewestOpset = 28;
 constexpr std::int64_t kMostNodes = 5'000'000;   // after functions are inlined: they can grow without bound
 constexpr int kDeepest = 200;
@@ -92,7 +93,10 @@ void Importer::read_opsets() {
     }
     opsets_[domain] = entry.version();
   }
-  opsets_.emplace("", 1);  // files older than opsets
+  if (file_.model.opset_import_size() == 0 && file_.model.ir_version() >= kOldestWithOpsets) {
+    refuse("not a valid ONNX file: it states no operator set; it may have been cut off");
+  }
+  opsets_.emplace("", 1);
 }
 
 void Importer::read_functions() {
