@@ -15,11 +15,13 @@ using LaunchFunction = void (*)(void* const* buffers, void* scratch, std::int64_
 /// Objects loaded into this process; their code goes away with the loader.
 class Loader {
  public:
-  static Result<std::unique_ptr<Loader>> make();
+  /// @param outside functions that the objects may call, by name, besides memcpy, memmove and memset.
+  static Result<std::unique_ptr<Loader>> make(const std::vector<std::pair<std::string, void*>>& outside = {});
   ~Loader();
 
   Status add(std::string object);
   Result<LaunchFunction> find(const std::string& symbol);
+  Result<void*> find_address(const std::string& symbol);
 
  private:
   struct Jit;

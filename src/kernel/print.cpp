@@ -26,6 +26,11 @@ class Printer {
     return std::move(out_);
   }
 
+  std::string line(StmtId stmt) {
+    body({stmt}, 0);
+    return out_.substr(0, out_.find('\n'));
+  }
+
  private:
   // Expressions that templates write are shallow (deep values are named by Let), so recursion is bounded by them.
   std::string expr(ExprId id) const {
@@ -91,5 +96,6 @@ class Printer {
 }  // namespace
 
 std::string print(const Kernel& kernel) { return Printer(kernel).run(); }
+std::string print(const Kernel& kernel, StmtId stmt) { return Printer(kernel).line(stmt); }
 
 }  // namespace fusewright::kernel

@@ -195,8 +195,8 @@ Result<std::vector<std::int64_t>> collapse_domain(const Region& region, const st
     } else if (node.operands.empty()) {
       consider(linearize(node.map, value.dims), node.map);
     }
-    for (const auto& guards : node.guards)
-      for (const Constraint& c : guards) consider(c.expr, node.map);
+    for (std::size_t k = 0; k < node.guards.size(); ++k)
+      for (const Constraint& c : node.guards[k]) consider(c.expr, graph.nodes[node.operands[k]].map);
   }
   std::vector<std::int64_t> extents;
   std::int64_t run = 1;

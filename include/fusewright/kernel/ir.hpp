@@ -121,6 +121,7 @@ struct Kernel {
 /// bounds, GPU barriers not under a condition that differs between threads. An error is a bug of a template.
 Status verify(const Kernel& kernel);
 std::string print(const Kernel& kernel);  ///< like C, for people and golden tests
+std::string print(const Kernel& kernel, StmtId stmt);  ///< the statement's own line
 std::uint64_t hash(const Kernel& kernel); ///< structural; names do not count
 
 }  // namespace fusewright::kernel

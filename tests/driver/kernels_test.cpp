@@ -1,0 +1,286 @@
+#include <catch2/catch.hpp>
+
+#include "backends/x86/x86.hpp"
+#include "fusewright/driver/session.hpp"
+#include "fusewright/extract/fusion.hpp"
+#include "fusewright/interpret/inputs.hpp"
+#include "fusewright/kernel/lower.hpp"
+
+using namespace fusewright;
+using graph::Value;
+using ops::DType;
+using ops::Type;
+using Ints = std::vector<std::int64_t>;
+
+namespace {
+
+std::shared_ptr<const rule::RuleSet> library() {
+  static const auto rules = driver::load_rules({}, true);
+  REQUIRE(rules.has_value());
+  return *rules;
+}
+
+cost::Device device() {
+  const auto loaded = cost::load_device(driver::devices_folder() + "/" + driver::backends().front().device + ".json");
+  REQUIRE(loaded.has_value());
+  return *loaded;
+}
+
+/// A graph with typed parameters, and a shorthand for one operator with one result.
+struct Model {
+  graph::Graph graph = graph::make_graph(library()->table, "model");
+  graph::Builder builder{graph, graph.entry};
+
+  Value in(DType dtype, Ints dims) {
+    return builder.parameter(Type::tensor(dtype, ops::Shape(dims.begin(), dims.end())), "x" + std::to_string(graph.inputs.size()));
+  }
+  Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
+    const Result<Value> made = builder.add(name, std::move(operands), attrs);
+    INFO(name << " " << (made ? "" : print_error(made.error())));
+    REQUIRE(made.has_value());
+    return *made;
+  }
+  Value align(Value v, Ints dims) {
+    const Result<Value> made = builder.align_to(v, ops::Shape(dims.begin(), dims.end()));
+    REQUIRE(made.has_value());
+    return *made;
+  }
+};
+
+/// Plans, compiles and runs on the CPU with one thread and two, and holds every group against the reference evaluator.
+std::size_t groups_when_right(Model& model, std::vector<Value> results, bool fuse) {
+  model.builder.set_results(std::move(results));
+  extract::FusionOptions options;
+  options.fuse = fuse;
+  driver::Compilation c;
+  c.imported = model.graph;
+  c.device = device();
+  Result<plan::Plan> plan = extract::plan_fusion(model.graph, *library(), c.device, options);
+  INFO((plan ? "" : print_error(plan.error())));
+  REQUIRE(plan.has_value());
+  c.plan = std::make_shared<const plan::Plan>(*std::move(plan));
+  for (const plan::Group& group : c.plan->groups) {
+    INFO(group.unsupported << region::print(group.region));
+    REQUIRE(group.unsupported.empty());
+    Result<kernel::Kernel> kernel = kernel::lower(group.region, group.schedule, c.device.shape, group.name);
+    INFO((kernel ? "" : print_error(kernel.error())));
+    REQUIRE(kernel.has_value());
+    c.kernels.push_back(*std::move(kernel));
+  }
+  backend_x86::Options off;
+  off.cache = "off";
+  Result<std::unique_ptr<kernel::Executable>> executable = backend_x86::compile_x86(c.kernels, off);
+  REQUIRE(executable.has_value());
+  Result<runtime::Instance> instance = runtime::Instance::make(c.plan, c.kernels, *std::move(executable));
+  REQUIRE(instance.has_value());
+  const auto inputs = driver::bind_inputs(model.graph, {}, 7);
+  REQUIRE(inputs.has_value());
+  std::vector<ops::Tensor> first, second;
+  const auto report = driver::check_run(c, *instance, *inputs, 1, &first, nullptr);
+  INFO((report ? (report->failures.empty() ? "" : report->failures.front()) : print_error(report.error())));
+  for (const kernel::Kernel& k : c.kernels) UNSCOPED_INFO(kernel::print(k));
+  REQUIRE(report.has_value());
+  CHECK(report->ok);
+  const auto again = instance->run(*inputs, 2);
+  REQUIRE(again.has_value());
+  for (std::size_t o = 0; o < again->size(); ++o)
+    CHECK(std::equal((*again)[o].data(), (*again)[o].data() + (*again)[o].bytes(), first[o].data()));
+  return c.plan->groups.size();
+}
+
+std::size_t fused(Model& model, std::vector<Value> results) { return groups_when_right(model, std::move(results), true); }
+void alone(Model& model, std::vector<Value> results) { groups_when_right(model, std::move(results), false); }
+
+const std::vector<Ints>& shapes() {
+  static const std::vector<Ints> all{{}, {1}, {7}, {64}, {3, 1, 5}, {16, 33}, {2, 3, 4, 5}, {129, 40}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("elementwise kernels are right for every shape and dtype", "[driver]") {
+  const DType dtype = GENERATE(DType::kF32, DType::kF64, DType::kF16, DType::kBF16);
+  for (const Ints& dims : shapes()) {
+    Model m;
+    const Value x = m.in(dtype, dims), y = m.in(dtype, dims);
+    const Value a = m.op("tanh", {m.op("mul", {x, y})}), b = m.op("exp", {m.op("sub", {a, x})});
+    CHECK(fused(m, {m.op("div", {b, m.op("add", {b, m.op("abs", {y})})}), m.op("max", {a, y})}) == 1);
+  }
+}
+
+TEST_CASE("integer kernels wrap as the reference does", "[driver]") {
+  const DType dtype = GENERATE(DType::kS8, DType::kS16, DType::kS32, DType::kS64, DType::kU8, DType::kU16, DType::kU32, DType::kU64);
+  Model m;
+  const Value x = m.in(dtype, {3, 37}), y = m.in(dtype, {3, 37});
+  const Value product = m.op("mul", {m.op("mul", {x, x}), m.op("sub", {y, x})});
+  fused(m, {m.op("div", {product, y}), m.op("rem", {x, m.op("sub", {y, x})}), m.op("xor", {product, m.op("shl", {x, y})}),
+            m.op("select", {m.op("lt", {x, y}), x, product}), m.op("convert", {product}, {{"dtype", DType::kF32}})});
+}
+
+TEST_CASE("moves are right alone", "[driver]") {
+  Model m;
+  const Value x = m.in(DType::kF32, {5, 6, 7}), fill = m.in(DType::kF32, {});
+  const Value y = m.in(DType::kF32, {5, 2, 7});
+  alone(m, {m.op("transpose", {x}, {{"perm", Ints{2, 0, 1}}}), m.op("reverse", {x}, {{"axes", Ints{0, 2}}}),
+            m.op("slice", {x}, {{"starts", Ints{1, 0, 2}}, {"limits", Ints{5, 6, 7}}, {"strides", Ints{2, 1, 3}}}),
+            m.op("pad", {x, fill}, {{"low", Ints{1, -1, 0}}, {"high", Ints{2, 0, -2}}, {"interior", Ints{0, 2, 1}}}),
+            m.op("concat", {x, y, x}, {{"axis", std::int64_t{1}}}),
+            m.op("broadcast", {x}, {{"dims", Ints{1, 2, 4}}, {"shape", ops::Shape{2, 5, 6, 3, 7}}})});
+}
+
+TEST_CASE("moves are right fused into readers and out of producers", "[driver]") {
+  Model m;
+  const Value x = m.in(DType::kF32, {6, 35}), fill = m.in(DType::kF32, {});
+  const Value t = m.op("transpose", {m.op("exp", {x})}, {{"perm", Ints{1, 0}}});
+  const Value r = m.op("reshape", {t}, {{"shape", ops::Shape{5, 42}}});
+  const Value p = m.op("pad", {r, fill}, {{"low", Ints{1, 2}}, {"high", Ints{0, 1}}, {"interior", Ints{0, 0}}});
+  fused(m, {m.op("neg", {m.op("slice", {p}, {{"starts", Ints{0, 1}}, {"limits", Ints{6, 45}}, {"strides", Ints{1, 2}}})})});
+}
+
+TEST_CASE("lookups clamp and wrap as the reference does", "[driver]") {
+  Model m;
+  const Value table = m.in(DType::kF32, {9, 5}), rows = m.in(DType::kS64, {2, 3}), along = m.in(DType::kS64, {4, 5}), start = m.in(DType::kS32, {});
+  const Value update = m.in(DType::kF32, {2, 5});
+  const Value taken = m.op("take", {table, rows}, {{"axis", std::int64_t{0}}});
+  const Value zero = m.op("sub", {start, start});
+  alone(m, {taken, m.op("take_along", {table, along}, {{"axis", std::int64_t{0}}}),
+            m.op("dynamic_slice", {table, start, zero}, {{"sizes", Ints{3, 4}}}), m.op("dynamic_update_slice", {table, update, start, zero})});
+}
+
+TEST_CASE("reductions are right along any axes, of any length", "[driver]") {
+  const auto [dims, axes] = GENERATE(table<Ints, Ints>({{{7}, {0}},
+                                                        {{1, 1000}, {1}},
+                                                        {{33, 70}, {1}},
+                                                        {{70, 33}, {0}},
+                                                        {{5, 6, 7}, {1}},
+                                                        {{5, 6, 7}, {0, 2}},
+                                                        {{4, 3, 8, 8}, {0, 2, 3}},
+                                                        {{3, 100000}, {1}},
+                                                        {{40000, 3}, {0}},
+                                                        {{2, 65, 129}, {0, 1, 2}}}));
+  Model m;
+  const Value x = m.in(DType::kF32, dims), n = m.in(DType::kS32, dims), h = m.in(DType::kBF16, dims);
+  const ops::Attrs over{{"axes", axes}};
+  const Value p = m.op("gt", {x, n.valid() ? m.op("convert", {n}, {{"dtype", DType::kF32}}) : x});
+  std::vector<Value> results{m.op("reduce_sum", {m.op("mul", {x, x})}, over), m.op("reduce_max", {x}, over), m.op("reduce_min", {n}, over),
+                             m.op("reduce_sum", {n}, over), m.op("reduce_sum", {h}, over), m.op("reduce_and", {p}, over), m.op("reduce_or", {p}, over)};
+  if (axes.size() == 1)
+    for (const char* op : {"arg_max", "arg_min"})
+      for (const bool last : {false, true}) {
+        results.push_back(m.op(op, {x}, {{"axis", axes[0]}, {"last", last}, {"dtype", DType::kS64}}));
+        results.push_back(m.op(op, {n}, {{"axis", axes[0]}, {"last", last}, {"dtype", DType::kS32}}));
+      }
+  alone(m, results);
+}
+
+TEST_CASE("normalisation over rows and over columns is one kernel", "[driver]") {
+  const auto [dims, axis] = GENERATE(table<Ints, std::int64_t>({{{24, 37}, 1}, {{24, 37}, 0}, {{6, 5, 64}, 2}, {{6, 50, 19}, 1}, {{8, 3, 129}, 2}}));
+  Model m;
+  const Value x = m.in(GENERATE(DType::kF32, DType::kBF16), dims);
+  Ints kept = dims;
+  kept.erase(kept.begin() + axis);
+  Ints keep_dims;
+  for (std::int64_t d = 0; d < static_cast<std::int64_t>(dims.size()); ++d)
+    if (d != axis) keep_dims.push_back(d);
+  const ops::Attrs over{{"axes", Ints{axis}}}, back{{"dims", keep_dims}, {"shape", ops::Shape(dims.begin(), dims.end())}};
+  const Value greatest = m.op("broadcast", {m.op("reduce_max", {x}, over)}, back);
+  const Value e = m.op("exp", {m.op("sub", {x, greatest})});
+  const Value sum = m.op("reduce_sum", {e}, over);
+  CHECK(fused(m, {m.op("div", {e, m.op("broadcast", {sum}, back)}), m.op("log", {sum})}) == 1);
+}
+
+TEST_CASE("contractions are right for every layout, size and dtype", "[driver]") {
+  const DType dtype = GENERATE(DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kS32);
+  const auto [b, mm, n, k] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t, std::int64_t>(
+      {{1, 1, 1, 1}, {1, 1, 50, 33}, {1, 33, 1, 40}, {3, 5, 7, 9}, {2, 16, 32, 64}, {1, 37, 70, 41}, {1, 130, 65, 100}}));
+  Model m;
+  const Value x = m.in(dtype, {b, mm, k}), xt = m.in(dtype, {b, k, mm}), y = m.in(dtype, {b, k, n}), yt = m.in(dtype, {n, b, k});
+  const auto dot = [&](Value l, Value r, Ints lb, Ints rb, Ints lc, Ints rc) {
+    return m.op("dot", {l, r}, {{"lhs_batch", lb}, {"rhs_batch", rb}, {"lhs_contract", lc}, {"rhs_contract", rc}});
+  };
+  alone(m, {dot(x, y, {0}, {0}, {2}, {1}), dot(xt, y, {0}, {0}, {1}, {1}), dot(x, yt, {0}, {1}, {2}, {2}), dot(x, yt, {}, {}, {0, 2}, {1, 2})});
+}
+
+TEST_CASE("what follows a contraction is computed in its tile", "[driver]") {
+  Model m;
+  const Value x = m.in(DType::kF32, {37, 64}), w = m.in(DType::kF32, {64, 50}), bias = m.in(DType::kF32, {50}), residual = m.in(DType::kF32, {50, 37});
+  const Value product = m.op("dot", {x, w}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}});
+  const Value biased = m.op("add", {product, m.align(bias, {37, 50})});
+  const Value turned = m.op("transpose", {m.op("tanh", {biased})}, {{"perm", Ints{1, 0}}});
+  CHECK(fused(m, {m.op("add", {turned, residual})}) == 1);
+}
+
+TEST_CASE("convolutions are right for every window and layout", "[driver]") {
+  struct Case {
+    Ints input, weights;
+    ops::Attrs attrs;
+  };
+  const Ints nchw{0, 1, 2, 3}, nhwc{0, 3, 1, 2}, hwio{3, 2, 0, 1};
+  const std::vector<Case> cases{
+      {{1, 3, 9, 11}, {4, 3, 3, 3}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
+      {{2, 4, 8, 8}, {6, 2, 3, 2}, {{"groups", std::int64_t{2}}, {"strides", Ints{2, 1}}, {"pad_low", Ints{0, 1}}, {"pad_high", Ints{1, 0}}}},
+      {{1, 8, 14, 14}, {8, 1, 3, 3}, {{"groups", std::int64_t{8}}, {"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
+      {{1, 3, 7, 7}, {5, 3, 2, 2}, {{"rhs_dilation", Ints{2, 3}}, {"pad_low", Ints{2, -1}}, {"pad_high", Ints{1, 2}}}},
+      {{1, 3, 5, 4}, {2, 3, 3, 3}, {{"lhs_dilation", Ints{2, 2}}, {"reversal", Ints{1, 1}}, {"pad_low", Ints{2, 1}}, {"pad_high", Ints{2, 2}}}},
+      {{1, 9, 10, 6}, {3, 3, 6, 12}, {{"lhs_spec", nhwc}, {"rhs_spec", hwio}, {"out_spec", nhwc}, {"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
+      {{2, 6, 6, 16}, {1, 1, 16, 40}, {{"lhs_spec", nhwc}, {"rhs_spec", hwio}, {"out_spec", nhwc}}},
+      {{4, 3, 6, 6}, {4, 3, 3, 3}, {{"batch_groups", std::int64_t{2}}}},
+  };
+  for (const Case& c : cases) {
+    INFO("input " << c.input.size() << " first extents " << c.input[1] << " " << c.input[2]);
+    Model m;
+    const Value x = m.in(DType::kF32, c.input), w = m.in(DType::kF32, c.weights);
+    const Value y = m.op("conv", {x, w}, c.attrs);
+    CHECK(fused(m, {m.op("max", {m.op("mul", {y, y}), y})}) == 1);
+  }
+  Model m;
+  const Value x = m.in(DType::kF32, {2, 3, 17}), w = m.in(DType::kF32, {4, 3, 5}), x3 = m.in(DType::kBF16, {1, 2, 4, 5, 6}), w3 = m.in(DType::kBF16, {3, 2, 2, 2, 2});
+  alone(m, {m.op("conv", {x, w}, {{"strides", Ints{2}}}), m.op("conv", {x3, w3})});
+}
+
+TEST_CASE("windows are right with padding, strides and dilation", "[driver]") {
+  Model m;
+  const Value x = m.in(DType::kF32, {2, 3, 12, 37}), n = m.in(DType::kS32, {2, 3, 12, 37});
+  const ops::Attrs pool{{"window", Ints{1, 1, 3, 2}}, {"strides", Ints{1, 1, 2, 1}}, {"pad_low", Ints{0, 0, 1, 1}}, {"pad_high", Ints{0, 0, 0, 1}}};
+  ops::Attrs spread = pool;
+  spread.set("window_dilation", Ints{1, 1, 2, 3});
+  spread.set("base_dilation", Ints{1, 1, 2, 1});
+  std::vector<Value> results;
+  for (const char* op : {"reduce_window_sum", "reduce_window_max", "reduce_window_min", "reduce_window_prod"}) {
+    results.push_back(m.op(op, {x}, pool));
+    results.push_back(m.op(op, {n}, spread));
+  }
+  alone(m, results);
+}
+
+TEST_CASE("sorting, choosing the greatest and running totals are right", "[driver]") {
+  const auto [dims, axis] = GENERATE(table<Ints, std::int64_t>({{{9}, 0}, {{4, 33}, 1}, {{33, 4}, 0}, {{3, 17, 5}, 1}, {{2, 1000}, 1}}));
+  Model m;
+  const Value x = m.in(DType::kF32, dims), n = m.in(DType::kS32, dims);
+  std::vector<Value> results;
+  const auto all = [&](const std::string& op, std::vector<Value> operands, const ops::Attrs& attrs) {
+    const auto made = m.builder.add(m.graph.table->require(op), std::move(operands), attrs);
+    INFO((made ? "" : print_error(made.error())));
+    REQUIRE(made.has_value());
+    results.insert(results.end(), made->begin(), made->end());
+  };
+  all("sort", {n, x}, {{"axis", axis}, {"descending", false}, {"stable", true}});
+  all("sort", {x}, {{"axis", axis}, {"descending", true}, {"stable", true}});
+  for (const bool largest : {true, false})
+    all("top_k", {n}, {{"axis", axis}, {"k", std::int64_t{3}}, {"largest", largest}, {"dtype", DType::kS64}});
+  for (const char* op : {"cum_sum", "cum_prod", "cum_max", "cum_min"})
+    for (const bool reverse : {false, true})
+      all(op, {op == std::string("cum_prod") ? n : x}, {{"axis", axis}, {"exclusive", reverse}, {"reverse", reverse}});
+  alone(m, results);
+}
+
+TEST_CASE("independent small operators run side by side in one launch", "[driver]") {
+  Model m;
+  const Value x = m.in(DType::kF32, {40}), y = m.in(DType::kF32, {40}), z = m.in(DType::kF32, {8, 64});
+  CHECK(fused(m, {m.op("exp", {x}), m.op("tanh", {y}), m.op("reduce_sum", {z}, {{"axes", Ints{1}}})}) < 3);
+  Model q;
+  const Value a = q.in(DType::kF32, {16, 32});
+  std::vector<Value> products;
+  for (int i = 0; i < 3; ++i) products.push_back(q.op("dot", {a, q.in(DType::kF32, {32, 24})}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}}));
+  CHECK(fused(q, products) == 1);
+}
