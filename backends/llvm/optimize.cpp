@@ -12,13 +12,16 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
+#include <llvm/Transforms/Utils/CodeExtractor.h>
 
 namespace fusewright::backend_llvm {
 
 namespace {
 
 constexpr std::size_t kManyMathCalls = 400;   // inlined, a call is 30 to 100 instructions
-constexpr std::size_t kLargeModule = 20000;   // instructions before inlining
+constexpr std::size_t kLargeModule = 6000;    // instructions before inlining
+constexpr std::size_t kLongBlock = 2000;      // instructions in a row
+constexpr std::size_t kPiece = 1000;
 
 std::size_t calls_of_math(const llvm::Module& module) {
   std::size_t calls = 0;
@@ -29,6 +32,33 @@ std::size_t calls_of_math(const llvm::Module& module) {
 
 std::unexpected<Error> llvm_error(llvm::Error error) {
   return fail(ErrorKind::kUnsupported, "LLVM: " + llvm::toString(std::move(error)));
+}
+
+// Time for code generation grows with the square of a block's length: long ones become functions of a bearable size.
+void cut_long_blocks(llvm::Module& module) {
+  std::vector<llvm::Function*> functions;
+  for (llvm::Function& function : module) functions.push_back(&function);
+  for (llvm::Function* function : functions) {
+    std::vector<llvm::Instruction*> cuts;
+    for (llvm::BasicBlock& block : *function) {
+      if (block.size() <= kLongBlock) continue;
+      std::size_t count = 0;
+      for (llvm::Instruction& at : block)
+        if (!llvm::isa<llvm::PHINode, llvm::AllocaInst>(at) && !at.isTerminator() && count++ % kPiece == 0) cuts.push_back(&at);
+      cuts.push_back(block.getTerminator());
+    }
+    std::vector<llvm::BasicBlock*> pieces;
+    for (llvm::Instruction* cut : cuts) {
+      llvm::BasicBlock* rest = cut->getParent()->splitBasicBlock(cut);
+      if (!cut->isTerminator()) pieces.push_back(rest);
+    }
+    llvm::CodeExtractorAnalysisCache analyses(*function);
+    for (llvm::BasicBlock* piece : pieces) {
+      const std::vector<llvm::BasicBlock*> blocks{piece};
+      llvm::CodeExtractor extractor(blocks);
+      if (extractor.isEligible()) extractor.extractCodeRegion(analyses);
+    }
+  }
 }
 
 }  // namespace
@@ -80,6 +110,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine* machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   const auto level = is_large(module) ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O2;
   builder.buildPerModuleDefaultPipeline(level).run(module, modules);
+  cut_long_blocks(module);
 }
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const std::string& triple, const std::string& cpu,

@@ -23,10 +23,10 @@ using kernel::Space;
 
 namespace {
 
-/// An address that an instruction reads or writes.
+/// An address that an instruction reads or writes: one of its operands, which may become another value on the way.
 struct Access {
   llvm::Instruction* instruction = nullptr;
-  llvm::Value* address = nullptr;
+  unsigned operand = 0;
   llvm::Value* bytes = nullptr;
   bool store = false;
 };
@@ -76,13 +76,13 @@ class Instrumenter {
     for (llvm::BasicBlock& block : *old_)
       for (llvm::Instruction& i : block) {
         if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i); load != nullptr && watched(load->getPointerOperand()))
-          accesses_.push_back({load, load->getPointerOperand(), size(load->getType()), false});
+          accesses_.push_back({load, load->getPointerOperandIndex(), size(load->getType()), false});
         if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i); store != nullptr && watched(store->getPointerOperand()))
-          accesses_.push_back({store, store->getPointerOperand(), size(store->getValueOperand()->getType()), true});
+          accesses_.push_back({store, store->getPointerOperandIndex(), size(store->getValueOperand()->getType()), true});
         if (auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) {
           if (auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(memory); copy != nullptr && watched(copy->getRawSource()))
-            accesses_.push_back({memory, copy->getRawSource(), memory->getLength(), false});
-          if (watched(memory->getRawDest())) accesses_.push_back({memory, memory->getRawDest(), memory->getLength(), true});
+            accesses_.push_back({memory, 1, memory->getLength(), false});
+          if (watched(memory->getRawDest())) accesses_.push_back({memory, 0, memory->getLength(), true});
           continue;
         }
         if (auto* call = llvm::dyn_cast<llvm::CallInst>(&i); call != nullptr && call->getCalledFunction() != nullptr) {
@@ -103,10 +103,11 @@ class Instrumenter {
   }
 
   std::uint32_t site_of(const Access& access) {
+    const llvm::Value* address = access.instruction->getOperand(access.operand);
     Site site;
     site.kind = access.store ? Site::Kind::kStore : Site::Kind::kLoad;
-    site.shared = access.address->getType()->getPointerAddressSpace() == kSharedSpace;
-    const llvm::Value* object = llvm::getUnderlyingObject(access.address, 0);
+    site.shared = address->getType()->getPointerAddressSpace() == kSharedSpace;
+    const llvm::Value* object = llvm::getUnderlyingObject(address, 0);
     if (const auto* arg = llvm::dyn_cast<llvm::Argument>(object)) {
       site.buffer = globals_[arg->getArgNo()];
     } else if (const auto* shared = llvm::dyn_cast<llvm::GlobalVariable>(object)) {
@@ -168,7 +169,7 @@ class Instrumenter {
 
   void announce(const Access& access, std::uint32_t site) {
     llvm::IRBuilder<> builder(access.instruction);
-    llvm::Value* address = builder.CreateAddrSpaceCast(access.address, builder.getPtrTy());
+    llvm::Value* address = builder.CreateAddrSpaceCast(access.instruction->getOperand(access.operand), builder.getPtrTy());
     llvm::Value* bytes = builder.CreateZExtOrTrunc(access.bytes, builder.getInt32Ty());
     call(builder, "fw_sim_access", builder.getVoidTy(), {function_->getArg(0), address, bytes, builder.getInt32(site)});
   }

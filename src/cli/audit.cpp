@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "commands.hpp"
 #include "fusewright/driver/rule_tests.hpp"
@@ -38,16 +39,35 @@ std::string fusion_kind(schedule::Template kind) {
   return "kCustom";
 }
 
-// Text of the graph before and after; for HLO the second is a module with fusion instructions.
-Result<int> print(const ModelArguments& args) {
-  FW_TRY(const driver::CompileOptions options, compile_options(args));
+struct PrintArguments {
+  ModelArguments model;
+  bool before = false, after = false;
+};
+
+// The model as read, as HLO text where it has a meaning there and else as a listing in comments; then the plan as an HLO module in
+// which each kernel is a fusion instruction.
+Result<int> print(const PrintArguments& args) {
+  FW_TRY(const driver::CompileOptions options, compile_options(args.model));
   FW_TRY(const driver::Compilation c, driver::plan(options));
   if (options.progress) options.progress("");
-  std::vector<frontend_hlo::FusionGroup> groups;
-  for (const plan::Group& group : c.plan->groups)
-    if (group.nodes.size() > 1) groups.push_back({group.name, fusion_kind(group.schedule.kind), group.nodes, group.inputs, group.outputs});
-  FW_TRY(const std::string after, frontend_hlo::export_hlo(c.plan->graph, groups));
-  fmt::print("// before\n{}\n// after\n{}", graph::print(c.imported), after);
+  const bool both = args.before == args.after;
+  if (both || args.before) {
+    const Result<std::string> text = frontend_hlo::export_hlo(c.imported);
+    if (text) {
+      fmt::print("{}", *text);
+    } else {
+      std::istringstream lines(graph::print(c.imported));
+      for (std::string line; std::getline(lines, line);) fmt::print("// {}\n", line);
+    }
+  }
+  if (both) fmt::print("// -----\n");
+  if (both || args.after) {
+    std::vector<frontend_hlo::FusionGroup> groups;
+    for (const plan::Group& group : c.plan->groups)
+      if (group.nodes.size() > 1) groups.push_back({group.name, fusion_kind(group.schedule.kind), group.nodes, group.inputs, group.outputs});
+    FW_TRY(const std::string text, frontend_hlo::export_hlo(c.plan->graph, groups));
+    fmt::print("{}", text);
+  }
   return kOk;
 }
 
@@ -111,9 +131,11 @@ void add_audit(CLI::App& app, int& exit) {
 }
 
 void add_print(CLI::App& app, int& exit) {
-  auto args = std::make_shared<ModelArguments>();
+  auto args = std::make_shared<PrintArguments>();
   CLI::App* command = app.add_subcommand("print", "Print the graph as read, and as HLO text with its kernels as fusion instructions");
-  add_model_options(*command, *args);
+  add_model_options(*command, args->model);
+  command->add_flag("--before", args->before, "only the graph as read");
+  command->add_flag("--after", args->after, "only the planned module");
   on_run(command, args, exit, print);
 }
 

@@ -35,6 +35,7 @@ std::function<void(const std::string&)> progress_line();
 // One function adds one command; the command's callback sets `exit`.
 void add_run(CLI::App& app, int& exit);
 void add_bench(CLI::App& app, int& exit);
+void add_compile(CLI::App& app, int& exit);
 void add_audit(CLI::App& app, int& exit);
 void add_print(CLI::App& app, int& exit);
 void add_check(CLI::App& app, int& exit);

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   int exit = cli::kOk;
   cli::add_run(app, exit);
   cli::add_bench(app, exit);
+  cli::add_compile(app, exit);
   cli::add_audit(app, exit);
   cli::add_print(app, exit);
   cli::add_check(app, exit);

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "fusewright/extract/extract.hpp"
+#include "fusewright/frontend/hlo/import.hpp"
 #include "fusewright/kernel/lower.hpp"
 #include "import.hpp"
 
@@ -99,6 +100,7 @@ Result<Compilation> plan(const CompileOptions& options) {
 
 Result<Compilation> compile(const CompileOptions& options) {
   FW_TRY(Compilation c, plan(options));
+  FW_TRY_STATUS(frontend_hlo::check_constants_known(c.imported));
   Phases phases(options, c);
   phases.begin("lower");
   FW_TRY(c.kernels, lower_groups(c));

@@ -75,8 +75,7 @@ Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const std::ma
   std::vector<std::string> numbers(graph.inputs.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    const auto& attrs = graph[graph.entry_computation().parameters[i]].attrs;
-    if (graph.format == "hlo") numbers[i] = std::to_string(attrs.get_or<std::int64_t>("index", static_cast<std::int64_t>(i)));
+    if (graph.inputs[i].number >= 0) numbers[i] = std::to_string(graph.inputs[i].number);
     else if (!graph.inputs[i].fallback) numbers[i] = std::to_string(next++);
   }
   std::vector<Tensor> inputs;

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "backends/nvptx/nvptx.hpp"
+#include "backends/sim/sim.hpp"
 #include "backends/x86/x86.hpp"
 #include "fusewright/driver/compile.hpp"
 #include "fusewright/rule/check.hpp"
@@ -11,6 +13,8 @@ namespace fusewright::driver {
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> table{
       {"cpu", kernel::TargetFamily::kCpu, __builtin_cpu_supports("avx512f") ? "x86-avx512" : "x86-avx2", [](const auto& kernels) { return backend_x86::compile_x86(kernels); }},
+      {"cuda", kernel::TargetFamily::kGpu, "h200", [](const auto& kernels) { return backend_nvptx::compile_cuda(kernels); }},
+      {"sim", kernel::TargetFamily::kGpu, "h200", [](const auto& kernels) { return backend_sim::compile_sim(kernels); }},
   };
   return table;
 }
@@ -41,7 +45,8 @@ std::string devices_folder() { return data_folder("devices", FUSEWRIGHT_DEVICES_
 Result<std::shared_ptr<const rule::RuleSet>> load_rules(const std::vector<std::string>& extra, bool builtin) {
   std::vector<std::string> paths;
   // The composite operators of the frontends are always there: without them models cannot be read.
-  paths.push_back(builtin ? rules_folder() : rules_folder() + "/onnx");
+  if (builtin) paths = {rules_folder()};
+  else paths = {rules_folder() + "/operators.fuse", rules_folder() + "/onnx"};
   paths.insert(paths.end(), extra.begin(), extra.end());
   FW_TRY(rule::RuleSet rules, rule::load_rules(paths, ops::OpTable::builtin()));
   return std::make_shared<const rule::RuleSet>(std::move(rules));

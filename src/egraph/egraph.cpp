@@ -1,6 +1,7 @@
 #include "fusewright/egraph/egraph.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "fusewright/support/check.hpp"
@@ -56,7 +57,7 @@ std::uint32_t EGraph::hash_key(OpId op, AttrsId attrs, std::span<const EClassId>
 bool EGraph::same_key(std::uint32_t node, OpId op, AttrsId attrs, std::span<const EClassId> operands,
                       TypeId type) const {
   const ENode& n = nodes_[node];
-  if (n.op != op || n.attrs != attrs || n.arity != operands.size() || n.dead || own_type_[node] != type) return false;
+  if (n.op != op || n.attrs != attrs || n.arity != operands.size() || n.dead || n.type != type) return false;
   const EClassId* own = operands_.data() + n.first;
   if (std::equal(operands.begin(), operands.end(), own)) return true;
   return n.commutes && n.arity >= 2 && operands[0] == own[1] && operands[1] == own[0] &&
@@ -94,6 +95,16 @@ ENodeId EGraph::lookup(OpId op, AttrsId attrs, std::span<const EClassId> operand
   return found == NodeTable::kNone ? ENodeId() : ENodeId(found);
 }
 
+std::uint32_t EGraph::prefetch_slot(OpId op, AttrsId attrs, std::span<const EClassId> operands) const {
+  std::array<EClassId, 4> canonical;
+  if (operands.size() > canonical.size()) return 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) canonical[i] = find(operands[i]);
+  const bool commutes = op.index < commutes_.size() && commutes_[op.index] != 0;
+  const std::uint32_t hash = hash_key(op, attrs, std::span(canonical.data(), operands.size()), commutes);
+  hashcons_.prefetch(hash);
+  return hash;
+}
+
 ENodeId EGraph::add_result(EClassId pack, std::uint32_t k, TypeId type) {
   return add(result_op(), AttrsId(k), std::span(&pack, 1), type);
 }
@@ -103,11 +114,10 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
   const auto id = static_cast<std::uint32_t>(nodes_.size());
   const auto first = static_cast<std::uint32_t>(operands_.size());
   FW_CHECK(id < MatchWord::kSwapped && first + operands.size() < kNoSlot) << "e-graph full";
-  nodes_.push_back({op, attrs, first, static_cast<std::uint16_t>(operands.size()), false, commutes});
+  nodes_.push_back({op, attrs, type, first, static_cast<std::uint16_t>(operands.size()), false, commutes});
   FW_CHECK(nodes_.back().arity == operands.size()) << "an operator of " << operands.size() << " operands";
   stamps_.push_back(round_);
   parents_.push_back(id);
-  own_type_.push_back(type);
   facts_of_.push_back({});
   uses_.push_back({});
   for (const EClassId c : operands) {
@@ -166,7 +176,7 @@ EGraph::Union EGraph::unite(EClassId a, EClassId b, Reason reason) {
   std::uint32_t winner = find_index(a.index);
   std::uint32_t loser = find_index(b.index);
   if (winner == loser) return Union::kSame;
-  if (own_type_[winner] != own_type_[loser]) {
+  if (nodes_[winner].type != nodes_[loser].type) {
     conflicts_.push_back({a, b, reason, true});
     return Union::kRefused;
   }
@@ -235,7 +245,7 @@ void EGraph::refresh_node(std::uint32_t id) {
   if (!moved) return;
   stamps_[id] = round_;
   const std::uint32_t hash = hash_key(n.op, n.attrs, own, n.commutes);
-  const TypeId type = own_type_[id];
+  const TypeId type = n.type;
   const std::uint32_t twin =
       hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, n.op, n.attrs, own, type); });
   // Of two congruent nodes the older stays: it may be the model's own.
@@ -331,7 +341,7 @@ void EGraph::add_sources(ENodeId n, const SourceSet& sources) {
 }
 
 std::size_t EGraph::bytes() const {
-  return held(nodes_) + held(stamps_) + held(parents_) + held(own_type_) + held(facts_of_) + held(uses_) +
+  return held(nodes_) + held(stamps_) + held(parents_) + held(facts_of_) + held(uses_) +
          held(operands_) + held(original_) + held(slots_) + hashcons_.bytes() + held(stale_) + held(proof_) +
          held(made_by_) + held(source_of_) + held(applications_) + held(matched_) + held(notes_) + held(witnesses_);
 }

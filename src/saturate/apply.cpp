@@ -107,6 +107,26 @@ Outcome Applier::failed(Error error) {
   return {Outcome::Kind::kError};
 }
 
+void Applier::read_ahead(PatternId pattern, std::span<const MatchWord> records, std::size_t count) {
+  prepare(pattern);
+  const std::size_t words = program_.patterns[pattern.index].words;
+  for (const MatchWord word : records.first(words * count)) {
+    if (!word.none()) egraph_.prefetch(word.node());
+  }
+  for (const MatchWord word : records.first(words * count)) {
+    if (!word.none()) egraph_.prefetch_operands(word.node());
+  }
+  const Prepared& prepared = prepared_[pattern.index];
+  std::array<std::uint32_t, kBatch> hashes = {};
+  for (std::size_t k = 0; k < count; ++k) {
+    egraph::decode(egraph_, program_, pattern, records.subspan(k * words, words), false, batch_[k]);
+    if (prepared.rhs && !prepared.needs_env) hashes[k] = runner_.prefetch(*prepared.rhs, batch_[k]);
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    if (hashes[k] != 0) egraph_.prefetch_node(hashes[k]);
+  }
+}
+
 Outcome Applier::apply(PatternId pattern, std::span<const MatchWord> record) {
   egraph::decode(egraph_, program_, pattern, record, false, decoded_);
   return apply(pattern, record, decoded_);
@@ -122,7 +142,7 @@ Outcome Applier::apply(PatternId pattern, std::span<const MatchWord> record, con
 }
 
 Outcome Applier::run(PatternId id, const Decoded& match) {
-  const Prepared& prepared = prepared_[id.index];
+  Prepared& prepared = prepared_[id.index];
   for (const QuickGuard& guard : prepared.guards) {
     for (const std::uint16_t reg : guard.registers) egraph_.note(match.registers[reg]);
     if (!holds(egraph_, guard, match)) return {Outcome::Kind::kGuard, guard.guard};
@@ -181,6 +201,14 @@ Result<EClassId> Applier::as_tensor(const EnvValue& value, const Decoded& match,
   return egraph::TermBuilder::unpack(term);
 }
 
+/// Who first made the constant of this class known.
+std::string Applier::maker(EClassId c) const {
+  const egraph::ApplicationId by = egraph_.records() ? egraph_.made_by(egraph_.witness(c)) : egraph::ApplicationId();
+  if (!by.valid()) return "the model";
+  if (by == application_) return "this rewrite";
+  return "rewrite '" + rewrites_[program_.patterns[egraph_[by].pattern.index].rule.index].name + "'";
+}
+
 Outcome Applier::unite(const rule::RewriteRule& rule, EClassId root, EClassId result, const Span& span) {
   if (egraph_.type_id(root) != egraph_.type_id(result)) {
     return failed(fail("rewrite '" + rule.name + "' makes " + ops::to_string(egraph_.type(result)) + " of " +
@@ -190,7 +218,10 @@ Outcome Applier::unite(const rule::RewriteRule& rule, EClassId root, EClassId re
   }
   const auto reason = application_.valid() ? Reason{Reason::Kind::kApplication, application_} : Reason{};
   if (egraph_.unite(root, result, reason) == EGraph::Union::kRefused) {
-    return failed(fail("rewrite '" + rule.name + "' makes two different constants equal", span).error());
+    auto failure = fail("rewrite '" + rule.name + "' makes two different constants equal", span);
+    failure.error().diagnostics[0].notes = {{{}, "the value on the left was made by " + maker(root)},
+                                            {{}, "the value on the right was made by " + maker(result)}};
+    return failed(std::move(failure).error());
   }
   return {Outcome::Kind::kUnchanged};
 }

@@ -159,9 +159,23 @@ std::optional<Rhs> compile_rhs(EGraph& egraph, const match::PatternInfo& pattern
   return compiler.take();
 }
 
-std::optional<EClassId> RhsRunner::run(const Rhs& rhs, const egraph::Decoded& match) {
-  stack_.clear();
+std::uint32_t RhsRunner::prefetch(const Rhs& rhs, const egraph::Decoded& match) {
+  operands_.clear();
   for (const Rhs::Code& code : rhs.code) {
+    if (code.kind == Rhs::Code::Kind::kNumber) return 0;
+    if (code.kind == Rhs::Code::Kind::kRegister) {
+      operands_.push_back(match.registers[code.index]);
+      continue;
+    }
+    if (code.seen == nullptr || operands_.size() < code.index) return 0;
+    return egraph_.prefetch_slot(code.op, code.seen->attrs, std::span(operands_).last(code.index));
+  }
+  return 0;
+}
+
+std::optional<EClassId> RhsRunner::run(Rhs& rhs, const egraph::Decoded& match) {
+  stack_.clear();
+  for (Rhs::Code& code : rhs.code) {
     switch (code.kind) {
       case Rhs::Code::Kind::kRegister: {
         const EClassId term = match.registers[code.index];
@@ -178,7 +192,7 @@ std::optional<EClassId> RhsRunner::run(const Rhs& rhs, const egraph::Decoded& ma
   return stack_.back().term;
 }
 
-bool RhsRunner::apply(const Rhs& rhs, const Rhs::Code& code) {
+bool RhsRunner::apply(const Rhs& rhs, Rhs::Code& code) {
   const std::size_t first = stack_.size() - code.index;
   const bool elementwise = egraph_.table()[code.op].op_class == ops::OpClass::kElementwise;
   egraph::TypeId common;
@@ -200,9 +214,14 @@ bool RhsRunner::apply(const Rhs& rhs, const Rhs::Code& code) {
     }
     types_.push_back(egraph_.type_id(operands_.back()));
   }
-  const auto inferred = builder_.infer(code.op, code.attrs, types_, {});
-  if (!inferred) return false;
-  builder_.add(code.op, operands_, **inferred, results_);
+  const std::span seen = std::span(code.seen_types).first(std::min(types_.size(), code.seen_types.size()));
+  if (code.seen == nullptr || types_.size() > seen.size() || !std::ranges::equal(seen, types_)) {
+    const auto inferred = builder_.infer(code.op, code.attrs, types_, {});
+    if (!inferred) return false;
+    code.seen = *inferred;
+    std::copy_n(types_.begin(), seen.size(), code.seen_types.begin());
+  }
+  builder_.add(code.op, operands_, *code.seen, results_);
   stack_.resize(first);
   stack_.push_back({results_[0]});
   return true;

@@ -106,7 +106,12 @@ class Runner {
         ++rule.matches;
         ++iteration.matches;
         const match::PatternId id(p);
-        count(rule, iteration, applier_.apply(id, matches.record(id, pattern.words, i)));
+        const std::size_t k = i % Applier::kBatch;
+        if (k == 0) {
+          const std::size_t ahead = std::min<std::size_t>(Applier::kBatch, matches.counts[p] - i);
+          applier_.read_ahead(id, std::span(matches.records[p]).subspan(i * pattern.words), ahead);
+        }
+        count(rule, iteration, applier_.apply_read(id, matches.record(id, pattern.words, i), k));
         if (egraph_.live_nodes() > options_.limits.nodes) {
           stop(StopReason::Kind::kNodes, static_cast<double>(options_.limits.nodes),
                static_cast<double>(egraph_.live_nodes()));

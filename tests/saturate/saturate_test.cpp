@@ -227,6 +227,22 @@ TEST_CASE("a right-hand side of another type is a diagnostic that names the rule
   CHECK(print_diagnostic(s.trace.diagnostics[1]).find("rewrite 'bad-shape' makes f32[4] of f32[4,4]") != std::string::npos);
 }
 
+TEST_CASE("a rule that makes two constants equal is refused, naming both sides", "[saturate]") {
+  const auto rules = rules_of(R"(
+    rewrite one-is-two { match exp(x) where is_one(x) to 2 }
+    rewrite no-exp { match tanh(exp(x)) where is_one(x) to 3 }
+    rewrite not-three { match tanh(x) where splat(x) to 4 })");
+  Model m(rules);
+  m.constant("one", ops::scalar_tensor(ops::DType::kF32, 1));
+  const Value y = m.eval("exp(one)"), z = m.eval("tanh(exp(one))");
+  const Saturated s = must_saturate(m.finish({y, z}), rules);
+  REQUIRE(s.trace.diagnostics.size() >= 1);
+  const std::string text = print_diagnostic(s.trace.diagnostics[0]);
+  CHECK(text.find("makes two different constants equal") != std::string::npos);
+  CHECK(text.find("the value on the left was made by rewrite 'no-exp'") != std::string::npos);
+  CHECK(text.find("the value on the right was made by this rewrite") != std::string::npos);
+}
+
 TEST_CASE("limits stop inside an iteration and say so with their numbers", "[saturate]") {
   const auto rules = rules_of(R"(
     rewrite assoc exactness(reassociating) { match a + (b + c) to (a + b) + c }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -33,7 +34,7 @@ class TermBuilder final : public ops::TermBuilder {
   /// Refused, as an error, when the value is not constant: rules must ask first.
   Result<ops::TermValue> fold(ops::TermValue value, const Span& span) override;
 
-  /// The cached inference. The pointer holds until the next call.
+  /// The cached inference. The pointer stays valid.
   Result<const Inferred*> infer(OpId op, AttrsId attrs, std::span<const TypeId> operands, const Span& span);
   /// A node of inferred type. Returns its terms, one for each result.
   void add(OpId op, std::span<const EClassId> operands, const Inferred& inferred, std::vector<EClassId>& results);
@@ -50,7 +51,7 @@ class TermBuilder final : public ops::TermBuilder {
   };
 
   EGraph& egraph_;
-  std::vector<Entry> entries_;
+  std::deque<Entry> entries_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
   std::vector<EClassId> operands_;
   std::vector<TypeId> types_;

@@ -21,6 +21,7 @@ using ops::OpId;
 struct ENode {
   OpId op;
   AttrsId attrs;
+  TypeId type;              ///< of its class
   std::uint32_t first = 0;  ///< of its operands, in the pool
   std::uint16_t arity = 0;
   bool dead = false;        ///< congruent to another node of its class; never seen by matchers or extractors
@@ -84,6 +85,16 @@ class EGraph {
   /// Result `k` of a pack.
   ENodeId add_result(EClassId pack, std::uint32_t k, TypeId type);
 
+  /// Hints to the processor that add() will be called with this: first the place in the table, then the node found there.
+  std::uint32_t prefetch_slot(OpId op, AttrsId attrs, std::span<const EClassId> operands) const;
+  void prefetch_node(std::uint32_t hash) const {
+    if (const std::uint32_t n = hashcons_.peek(hash); n != NodeTable::kNone) __builtin_prefetch(&nodes_[n]);
+  }
+  void prefetch(ENodeId n) const { __builtin_prefetch(&nodes_[n.index]); }
+  void prefetch_operands(ENodeId n) const {
+    __builtin_prefetch(options_.record ? &original_[nodes_[n.index].first] : &operands_[nodes_[n.index].first]);
+  }
+
   enum class Union : std::uint8_t { kMerged, kSame, kRefused };
   /// States that two terms are equal. Refused, with an entry in conflicts(), when their types or constant values differ.
   Union unite(EClassId a, EClassId b, Reason reason = {});
@@ -109,8 +120,8 @@ class EGraph {
     const auto& pool = options_.record ? original_ : operands_;
     return {pool.data() + nodes_[n.index].first, nodes_[n.index].arity};
   }
-  const ops::Type& type(EClassId c) const { return types_[own_type_[c.index]]; }
-  TypeId type_id(EClassId c) const { return own_type_[c.index]; }
+  const ops::Type& type(EClassId c) const { return types_[nodes_[c.index].type]; }
+  TypeId type_id(EClassId c) const { return nodes_[c.index].type; }
   const ops::Type& type(TypeId t) const { return types_[t]; }
   /// Attributes; of a node of result_op() use result_number.
   const ops::Attrs& attrs(ENodeId n) const { return attrs_[nodes_[n.index].attrs]; }
@@ -196,7 +207,6 @@ class EGraph {
   std::vector<ENode> nodes_;
   std::vector<std::uint32_t> stamps_;
   std::vector<std::uint32_t> parents_;  // union-find
-  std::vector<TypeId> own_type_;        // of the class as well: classes of unequal types never merge
   std::vector<Fact> facts_of_;          // by canonical class
   struct Uses {
     std::uint32_t last = 0xffffffffU;  // operand slot; the slots of a class form a ring through next_use_

@@ -38,6 +38,8 @@ class NodeTable {
     entries_.assign(size, Entry{0, kNone});
     used_ = 0;
   }
+  /// The node in the first place that `find` would look at.
+  std::uint32_t peek(std::uint32_t hash) const { return entries_[hash & (entries_.size() - 1)].node; }
   void prefetch(std::uint32_t hash) const { __builtin_prefetch(&entries_[hash & (entries_.size() - 1)]); }
   std::size_t bytes() const { return entries_.capacity() * sizeof(Entry); }
 

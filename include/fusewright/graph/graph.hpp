@@ -70,6 +70,7 @@ struct Port {
   std::string name;
   Type type;
   std::optional<ops::TensorHandle> fallback;  ///< ONNX initialiser that is also an input (IR version 4 on)
+  std::int64_t number = -1;  ///< of an input: its position in the file, where the graph has left some out; else -1
 };
 
 /// A tensor graph: nodes, computations and the table of operators they index. A plain value; passes return a new one.

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fusewright/egraph/builder.hpp"
@@ -33,6 +35,13 @@ class Applier {
  public:
   Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program);
 
+  /// Reads `count` matches in advance (at most kBatch) and has the memory fetched that applying them will touch.
+  static constexpr std::size_t kBatch = 16;
+  void read_ahead(PatternId pattern, std::span<const egraph::MatchWord> records, std::size_t count);
+  /// Applies the k-th match that was read.
+  Outcome apply_read(PatternId pattern, std::span<const egraph::MatchWord> record, std::size_t k) {
+    return apply(pattern, record, batch_[k]);
+  }
   /// @param record  the match record, for the justification.
   Outcome apply(PatternId pattern, std::span<const egraph::MatchWord> record);
   Outcome apply(PatternId pattern, std::span<const egraph::MatchWord> record, const egraph::Decoded& match);
@@ -54,6 +63,7 @@ class Applier {
   Outcome unite(const rule::RewriteRule& rule, egraph::EClassId root, egraph::EClassId result, const Span& span);
   ops::Env environment(PatternId pattern, const egraph::Decoded& match) const;
   Result<egraph::EClassId> as_tensor(const ops::EnvValue& value, const egraph::Decoded& match, const Span& span);
+  std::string maker(egraph::EClassId c) const;
   Outcome failed(Error error);
 
   EGraph& egraph_;
@@ -63,6 +73,7 @@ class Applier {
   RhsRunner runner_;
   std::vector<Prepared> prepared_;  // by pattern
   egraph::Decoded decoded_;
+  std::array<egraph::Decoded, kBatch> batch_;
   egraph::ApplicationId application_;
   Error error_;
 };

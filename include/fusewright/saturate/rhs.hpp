@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,6 +23,9 @@ struct Rhs {
     ops::OpId op = {};
     egraph::AttrsId attrs = {};
     std::uint32_t number = 0;  ///< index into numbers
+    /// kApply: the inference that was asked for last, and of which operand types: mostly the next one is the same.
+    std::array<egraph::TypeId, 3> seen_types = {};
+    const egraph::Inferred* seen = nullptr;
   };
   std::vector<Code> code;
   std::vector<ops::AttrValue> numbers;
@@ -34,7 +38,9 @@ class RhsRunner {
   RhsRunner(egraph::EGraph& egraph, egraph::TermBuilder& builder) : egraph_(egraph), builder_(builder) {}
 
   /// The term, or nothing where operands would have to be broadcast or types do not fit.
-  std::optional<egraph::EClassId> run(const Rhs& rhs, const egraph::Decoded& match);
+  std::optional<egraph::EClassId> run(Rhs& rhs, const egraph::Decoded& match);
+  /// Hints where the first node that run() makes will be looked for; 0 where that is not known. See EGraph::prefetch_node.
+  std::uint32_t prefetch(const Rhs& rhs, const egraph::Decoded& match);
   /// The constant of this type whose elements are all that number; nothing when its dtype has no such number.
   std::optional<egraph::EClassId> number_term(const ops::AttrValue& number, egraph::TypeId type);
 
@@ -45,7 +51,7 @@ class RhsRunner {
   };
   static constexpr std::uint32_t kNoNumber = 0xffffffffU;
 
-  bool apply(const Rhs& rhs, const Rhs::Code& code);
+  bool apply(const Rhs& rhs, Rhs::Code& code);
 
   egraph::EGraph& egraph_;
   egraph::TermBuilder& builder_;

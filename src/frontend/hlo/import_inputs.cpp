@@ -148,6 +148,7 @@ Result<Leaves> Importer::entry_parameter(Site& site) {
     }
     if (!frozen) {
       leaves.push_back(site.builder().parameter(type, name));
+      site.builder().graph().inputs.back().number = static_cast<std::int64_t>(position);
       continue;
     }
     FW_TRY(const Value value, frozen_value(site, name, position, type));
