@@ -7,7 +7,6 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/ReplaceConstant.h>
 
-#include <bit>
 #include <cstddef>
 
 #include "backends/nvptx/module.hpp"
@@ -115,8 +114,6 @@ class Instrumenter {
       FW_CHECK(number.consume_front("fw_shared_"));
       number.consumeInteger(10, site.buffer);
     }
-    if (site.buffer >= 0)
-      site.shift = static_cast<std::uint8_t>(std::countr_zero(static_cast<unsigned>(ops::byte_width(kernel_.buffers[static_cast<std::size_t>(site.buffer)].dtype))));
     return add(site, *access.instruction);
   }
 

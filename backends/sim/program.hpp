@@ -29,8 +29,7 @@ struct Thread {
 struct Site {
   enum class Kind : std::uint8_t { kLoad, kStore, kBarrier, kShuffle } kind = Kind::kLoad;
   bool shared = false;
-  std::uint8_t shift = 0;          ///< log2 of the bytes of an element
-  std::int32_t buffer = -1;        ///< of the kernel
+  std::int32_t buffer = -1;        ///< of the kernel; -1 where only the address shows it
   kernel::StmtId statement;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <bit>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdlib>
 #include <new>
@@ -221,12 +222,14 @@ void Worker::access(Thread& thread, std::uint64_t address, std::uint32_t bytes, 
 }
 
 // Where the code does not show which buffer an address belongs to, the address does.
-std::int32_t Worker::buffer_at(std::uint64_t address, std::uint32_t bytes) const {
+std::int32_t Worker::buffer_at(std::uint64_t address, std::uint32_t bytes, kernel::Space space) const {
   for (std::size_t b = 0; b < run_.kernel.buffers.size(); ++b) {
     const Buffer& buffer = run_.kernel.buffers[b];
-    if (buffer.space != kernel::Space::kGlobal) continue;
-    if (address >= run_.base[b] && address + bytes <= run_.base[b] + static_cast<std::uint64_t>(buffer.elements * width(buffer)))
-      return static_cast<std::int32_t>(b);
+    if (buffer.space != space) continue;
+    const std::uint64_t base = space == kernel::Space::kGlobal
+                                   ? run_.base[b]
+                                   : reinterpret_cast<std::uint64_t>(shared_memory_.get()) + static_cast<std::uint64_t>(run_.program.shared_offset[b]);
+    if (address >= base && address + bytes <= base + static_cast<std::uint64_t>(buffer.elements * width(buffer))) return static_cast<std::int32_t>(b);
   }
   return -1;
 }
@@ -234,7 +237,7 @@ std::int32_t Worker::buffer_at(std::uint64_t address, std::uint32_t bytes) const
 void Worker::global(Thread& thread, std::uint64_t address, std::uint32_t bytes, std::uint32_t site) {
   const Site& s = run_.program.sites[site];
   const Where who{static_cast<std::uint64_t>(block_), thread.number};
-  const std::int32_t found = s.buffer >= 0 ? s.buffer : buffer_at(address, bytes);
+  const std::int32_t found = s.buffer >= 0 ? s.buffer : buffer_at(address, bytes, kernel::Space::kGlobal);
   if (found < 0) stop(fmt::format("{}: {} is outside of every buffer", run_.name(who), run_.describe(site, 0)));
   const auto index = static_cast<std::size_t>(found);
   const Buffer& buffer = run_.kernel.buffers[index];
@@ -260,16 +263,18 @@ void Worker::global(Thread& thread, std::uint64_t address, std::uint32_t bytes, 
 void Worker::shared(Thread& thread, std::uint64_t address, std::uint32_t bytes, std::uint32_t site) {
   const Site& s = run_.program.sites[site];
   const Where who{static_cast<std::uint64_t>(block_), thread.number};
-  if (s.buffer < 0) stop(fmt::format("{}: {} has an address that does not show its buffer", run_.name(who), run_.describe(site, 0)));
-  const auto index = static_cast<std::size_t>(s.buffer);
+  const std::int32_t found = s.buffer >= 0 ? s.buffer : buffer_at(address, bytes, kernel::Space::kShared);
+  if (found < 0) stop(fmt::format("{}: {} is outside of every shared buffer", run_.name(who), run_.describe(site, 0)));
+  const auto index = static_cast<std::size_t>(found);
   const Buffer& buffer = run_.kernel.buffers[index];
   const auto offset = static_cast<std::int64_t>(address - reinterpret_cast<std::uint64_t>(thread.shared)) - run_.program.shared_offset[index];
-  if (offset < 0 || offset + bytes > buffer.elements * (std::int64_t{1} << s.shift))
-    stop(fmt::format("{}: {} is out of bounds: the buffer has {} elements", run_.name(who), run_.describe(site, offset >> s.shift), buffer.elements));
+  if (offset < 0 || offset + bytes > buffer.elements * width(buffer))
+    stop(fmt::format("{}: {} is out of bounds: the buffer has {} elements", run_.name(who), run_.describe(site, offset / width(buffer)), buffer.elements));
   SharedShadow& shadow = shared_[index];
   const bool store = s.kind == Site::Kind::kStore;
-  const std::int64_t last = (offset + bytes - 1) >> s.shift;
-  for (std::int64_t e = offset >> s.shift; e <= last; ++e) {
+  const int shift = std::countr_zero(static_cast<std::uint64_t>(width(buffer)));  // quicker than division
+  const std::int64_t last = (offset + bytes - 1) >> shift;
+  for (std::int64_t e = offset >> shift; e <= last; ++e) {
     const SharedShadow::Answer a = store ? shadow.store(e, thread.number, epoch_) : shadow.load(e, thread.number, epoch_, start_epoch_);
     if (a.kind == SharedShadow::Answer::Kind::kGood) [[likely]] continue;
     if (a.kind == SharedShadow::Answer::Kind::kUnwritten)

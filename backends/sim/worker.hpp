@@ -77,7 +77,7 @@ class Worker {
   void shared(Thread& thread, std::uint64_t address, std::uint32_t bytes, std::uint32_t site);
   [[noreturn]] void stop(const std::string& message);
   void fault(std::string message);
-  std::int32_t buffer_at(std::uint64_t address, std::uint32_t bytes) const;
+  std::int32_t buffer_at(std::uint64_t address, std::uint32_t bytes, kernel::Space space) const;
   std::string standing(const Thread& thread) const;
 
   LaunchRun& run_;

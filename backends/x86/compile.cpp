@@ -29,7 +29,7 @@ namespace {
 
 /// Part of every key. Raise it when the passes or the code generator's settings change: what the lowering writes is itself
 /// part of the key.
-constexpr const char* kPipeline = "pipeline 1, LLVM " LLVM_VERSION_STRING;
+constexpr const char* kPipeline = "pipeline 2, LLVM " LLVM_VERSION_STRING;
 
 /// A module with the kernel's code as the lowering writes it.
 struct Draft {

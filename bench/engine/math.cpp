@@ -1,5 +1,6 @@
-// The math microbenchmark of egg and egglog: 24 rules over uninterpreted operators, every rule applied to every match in each
-// iteration. usage: bench_engine_math [iterations] [repeats] [--plain]; prints e-nodes and the seconds of the search alone.
+// The math microbenchmark of egg and egglog: 24 rules over uninterpreted operators, every rule applied to every match
+// in each iteration. usage: bench_engine_math [iterations] [repeats] [--plain]; prints e-nodes and the seconds of the
+// search alone.
 
 #include <fmt/format.h>
 
@@ -79,7 +80,8 @@ ops::OpTable math_table() {
 void add_terms(egraph::EGraph& egraph) {
   egraph::TermBuilder builder(egraph);
   const ops::OpTable& table = egraph.table();
-  const auto make = [&](const char* op, std::vector<std::optional<ops::TermValue>> operands, const ops::Attrs& attrs = {}) {
+  const auto make = [&](const char* op, std::vector<std::optional<ops::TermValue>> operands,
+                        const ops::Attrs& attrs = {}) {
     return must(builder.apply(table.require(op), operands, attrs, {}))[0];
   };
   const auto number = [&](std::int64_t n) { return make("m_const", {}, {{"value", n}}); };
@@ -89,8 +91,10 @@ void add_terms(egraph::EGraph& egraph) {
   make("m_integral", {make("m_add", {x, make("m_cos", {x})}), x});
   make("m_integral", {make("m_mul", {make("m_cos", {x}), x}), x});
   make("m_diff", {x, make("m_add", {number(1), make("m_mul", {number(2), x})})});
-  make("m_diff", {x, make("m_sub", {make("m_pow", {x, number(3)}), make("m_mul", {number(7), make("m_pow", {x, number(2)})})})});
-  make("m_add", {make("m_mul", {y, make("m_add", {x, y})}), make("m_sub", {make("m_add", {x, number(2)}), make("m_add", {x, x})})});
+  make("m_diff",
+       {x, make("m_sub", {make("m_pow", {x, number(3)}), make("m_mul", {number(7), make("m_pow", {x, number(2)})})})});
+  make("m_add", {make("m_mul", {y, make("m_add", {x, y})}),
+                 make("m_sub", {make("m_add", {x, number(2)}), make("m_add", {x, x})})});
   const auto root = make("m_sqrt", {five});
   make("m_div", {number(1), make("m_sub", {make("m_div", {make("m_add", {number(1), root}), number(2)}),
                                            make("m_div", {make("m_sub", {number(1), root}), number(2)})})});
@@ -136,17 +140,25 @@ int main(int argc, char** argv) {
   std::size_t explanations = 0;
   int position = 0;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--plain") == 0) record = false;
-    else if (std::strcmp(argv[i], "--profile") == 0) profile = true;
-    else if (std::strcmp(argv[i], "--explain") == 0) explanations = 1000;
-    else if (position++ == 0) iterations = std::strtoull(argv[i], nullptr, 10);
-    else repeats = std::atoi(argv[i]);
+    if (std::strcmp(argv[i], "--plain") == 0)
+      record = false;
+    else if (std::strcmp(argv[i], "--profile") == 0)
+      profile = true;
+    else if (std::strcmp(argv[i], "--explain") == 0)
+      explanations = 1000;
+    else if (position++ == 0)
+      iterations = std::strtoull(argv[i], nullptr, 10);
+    else
+      repeats = std::atoi(argv[i]);
   }
   const ops::OpTable base = math_table();
   const auto source = std::make_shared<const SourceText>(SourceText{"math.fuse", kRules});
   const rule::RuleSet rules = must(rule::check_rules({must(rule::parse_rules(source))}, base));
   saturate::Options options;
-  options.limits = {.nodes = 1U << 28, .iterations = iterations, .matches_per_rule = ~std::uint64_t{0}, .seconds = 1e6,
+  options.limits = {.nodes = 1U << 28,
+                    .iterations = iterations,
+                    .matches_per_rule = ~std::uint64_t{0},
+                    .seconds = 1e6,
                     .bytes = ~std::uint64_t{0}};
   const match::Program program =
       must(match::compile_program(*rules.table, rules.rewrites, saturate::select_rules(rules.rewrites, options)));
@@ -171,8 +183,8 @@ int main(int argc, char** argv) {
         matches += it.matches;
         applied += it.applied;
       }
-      fmt::print("index {:.3f} match {:.3f} apply {:.3f} rebuild {:.3f} s, {} matches, {} applied, {} MB\n", index, match,
-                 apply, rebuild, matches, applied, trace.bytes >> 20);
+      fmt::print("index {:.3f} match {:.3f} apply {:.3f} rebuild {:.3f} s, {} matches, {} applied, {} MB\n", index,
+                 match, apply, rebuild, matches, applied, trace.bytes >> 20);
     }
     if (explanations > 0) check_explanations(egraph, rules, program, explanations);
   }

@@ -37,9 +37,12 @@ namespace {
 
 interpret::BoundOptions bounds_for(const plan::Group& group) {
   interpret::BoundOptions options;
+  // The group is compared with what it computes after rewriting; sums may take any order in any case.
+  options.reassociating = false;
   for (const plan::RewriteUse& use : group.rewrites) {
     const Result<rule::Exactness> exactness = rule::parse_exactness(use.exactness);
-    if (exactness && exactness->has(rule::ExactnessClass::kExcessPrecision)) options.excess_precision = true;
+    if (!exactness) continue;
+    options.excess_precision = options.excess_precision || exactness->has(rule::ExactnessClass::kExcessPrecision);
   }
   return options;
 }

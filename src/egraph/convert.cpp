@@ -156,8 +156,15 @@ class Rebuilder {
  public:
   Rebuilder(const Graph& source, const Imported& imported, const Selection& selection,
             std::map<std::string, ENodeId>* chosen)
-      : chosen_(chosen), source_(source), imported_(imported), egraph_(imported.egraph), selection_(selection), out_(source),
-        provenance_(egraph_), made_(egraph_.node_count()), state_(egraph_.node_count(), State::kNew),
+      : chosen_(chosen),
+        source_(source),
+        imported_(imported),
+        egraph_(imported.egraph),
+        selection_(selection),
+        out_(source),
+        provenance_(egraph_),
+        made_(egraph_.node_count()),
+        state_(egraph_.node_count(), State::kNew),
         equal_sources_(egraph_.node_count()) {}
 
   Result<Graph> run() {
@@ -208,7 +215,8 @@ class Rebuilder {
         state = State::kOpen;
         for (const EClassId operand : egraph_.operands(n)) {
           const EClassId below = egraph_.find(operand);
-          if (state_[below.index] == State::kOpen) return fail(ErrorKind::kCheckFailed, "the chosen nodes form a cycle");
+          if (state_[below.index] == State::kOpen)
+            return fail(ErrorKind::kCheckFailed, "the chosen nodes form a cycle");
           work.push_back(below);
         }
         continue;

@@ -89,9 +89,9 @@ ENodeId EGraph::lookup(OpId op, AttrsId attrs, std::span<const EClassId> operand
   std::vector<EClassId> canonical(operands.begin(), operands.end());
   for (EClassId& c : canonical) c = find(c);
   const bool commutes = op.index < commutes_.size() && commutes_[op.index] != 0;
-  const std::uint32_t found =
-      hashcons_.find(hash_key(op, attrs, canonical, commutes),
-                     [&](std::uint32_t node) { return same_key(node, op, attrs, canonical, type); });
+  const std::uint32_t found = hashcons_.find(hash_key(op, attrs, canonical, commutes), [&](std::uint32_t node) {
+    return same_key(node, op, attrs, canonical, type);
+  });
   return found == NodeTable::kNone ? ENodeId() : ENodeId(found);
 }
 
@@ -164,7 +164,8 @@ void EGraph::grow_table() {
 
 Fact EGraph::fact_of(ENodeId n) {
   const ENode& node = nodes_[n.index];
-  if (node.op == result_op()) return facts_of_[find_index(operands_[node.first].index)].constant() ? Facts::constant() : Fact();
+  if (node.op == result_op())
+    return facts_of_[find_index(operands_[node.first].index)].constant() ? Facts::constant() : Fact();
   fact_scratch_.clear();
   for (std::uint32_t i = 0; i < node.arity; ++i) {
     fact_scratch_.push_back(facts_of_[find_index(operands_[node.first + i].index)]);
@@ -258,8 +259,7 @@ void EGraph::refresh_node(std::uint32_t id) {
   const bool swapped = n.commutes && operands_[n.first] != operands_[nodes_[twin].first];
   if (id > twin) n.dead = true;
   --live_;
-  unite(EClassId(id), EClassId(twin),
-        {swapped ? Reason::Kind::kCongruenceSwapped : Reason::Kind::kCongruence, {}});
+  unite(EClassId(id), EClassId(twin), {swapped ? Reason::Kind::kCongruenceSwapped : Reason::Kind::kCongruence, {}});
 }
 
 void EGraph::refresh_facts(std::uint32_t c) {
@@ -341,9 +341,9 @@ void EGraph::add_sources(ENodeId n, const SourceSet& sources) {
 }
 
 std::size_t EGraph::bytes() const {
-  return held(nodes_) + held(stamps_) + held(parents_) + held(facts_of_) + held(uses_) +
-         held(operands_) + held(original_) + held(slots_) + hashcons_.bytes() + held(stale_) + held(proof_) +
-         held(made_by_) + held(source_of_) + held(applications_) + held(matched_) + held(notes_) + held(witnesses_);
+  return held(nodes_) + held(stamps_) + held(parents_) + held(facts_of_) + held(uses_) + held(operands_) +
+         held(original_) + held(slots_) + hashcons_.bytes() + held(stale_) + held(proof_) + held(made_by_) +
+         held(source_of_) + held(applications_) + held(matched_) + held(notes_) + held(witnesses_);
 }
 
 }  // namespace fusewright::egraph

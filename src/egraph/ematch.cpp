@@ -79,9 +79,9 @@ struct Matcher::Run {
     for (const auto& pattern : program.patterns) {
       const bool alive = !m.disabled_[pattern.rule.index] && std::ranges::all_of(pattern.code, [&](std::uint32_t at) {
         const Instr& instr = program.trie[at].instr;
-        return instr.kind != Instr::Kind::kNode ||
-               std::ranges::any_of(program.op_sets[instr.data].ops,
-                                   [&](OpId op) { return !index.nodes_of_op(op).empty(); });
+        return instr.kind != Instr::Kind::kNode || std::ranges::any_of(program.op_sets[instr.data].ops, [&](OpId op) {
+                 return !index.nodes_of_op(op).empty();
+               });
       });
       if (!alive) continue;
       for (const std::uint32_t at : pattern.code) active[at] = 1;
@@ -89,7 +89,8 @@ struct Matcher::Run {
     list_children();
   }
 
-  /// Live children of each trie node. Many kNode siblings on one register become one look at the operators of its class.
+  /// Live children of each trie node. Many kNode siblings on one register become one look at the operators of its
+  /// class.
   void list_children() {
     lists.assign(program.trie.size(), {});
     by_op.clear();
@@ -102,8 +103,10 @@ struct Matcher::Run {
       for (std::uint32_t c = program.trie[at].first_child; c != TrieNode::kNone; c = program.trie[c].next_sibling) {
         if (active[c] == 0) continue;
         const Instr& instr = program.trie[c].instr;
-        if (instr.kind == Instr::Kind::kNode && !instr.pack) choices.push_back(c);
-        else child_pool.push_back(c);
+        if (instr.kind == Instr::Kind::kNode && !instr.pack)
+          choices.push_back(c);
+        else
+          child_pool.push_back(c);
       }
       if (choices.size() < kChoicesToDispatch) {
         child_pool.insert(child_pool.end(), choices.begin(), choices.end());
@@ -420,7 +423,8 @@ void decode(const EGraph& egraph, const match::Program& program, PatternId id, s
   const auto equal = [&](EClassId a, EClassId b) {
     if (with_relied && a != b) out.relied.push_back({a, b});
   };
-  std::uint32_t swaps = 0;  // of the nodes so far; patterns with more than 32 commutative nodes look it up in the record
+  std::uint32_t swaps =
+      0;  // of the nodes so far; patterns with more than 32 commutative nodes look it up in the record
   std::vector<std::uint8_t> many;
   for (const std::uint32_t at : pattern.code) {
     const Instr& instr = program.trie[at].instr;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "elements.hpp"
@@ -176,7 +177,11 @@ class RowsLowering {
 
   // ---- a row along its own vectors (CPU) ----
 
-  std::int64_t unroll() const { return std::max<std::int64_t>(1, std::min(in_.schedule.tile[2], rows_.reduced / parts_ / in_.schedule.vector)); }
+  // A power of two, since the accumulators are folded by halves.
+  std::int64_t unroll() const {
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(in_.schedule.tile[2], rows_.reduced / parts_ / in_.schedule.vector));
+    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
+  }
 
   // Columns [start, start + count): four vectors at once into accumulators of their own, then single vectors, then elements.
   void walk(ExprId start, ExprId count, bool accumulate, const std::function<void(ExprId column, ExprId slot)>& element) {
@@ -218,10 +223,7 @@ class RowsLowering {
   }
 
   void cpu_rows() {
-    const std::int64_t lanes = in_.schedule.vector;
-    // Accumulators are folded by halves, so their number is a power of two.
-    std::int64_t slots = lanes;
-    while (slots * 2 <= lanes * unroll()) slots *= 2;
+    const std::int64_t slots = in_.schedule.vector * unroll();
     in_row_slots_ = slots;
     std::map<ValueId, Cells> cells;
     for (const Reducer& r : reducers_) cells[r.id] = declare(r, "acc", slots + 1, Space::kLocal);

@@ -66,8 +66,8 @@ class VariantCompiler {
       }
       for (std::size_t j = pattern.operands.size(); j-- > 0;) {
         if (variant_.nodes[pattern.operands[j]].kind != PatternNode::Kind::kApply) continue;
-        pending.push_back({pattern.operands[j], static_cast<std::uint16_t>(loaded.first + j),
-                           static_cast<std::uint16_t>(below + 1)});
+        pending.push_back(
+            {pattern.operands[j], static_cast<std::uint16_t>(loaded.first + j), static_cast<std::uint16_t>(below + 1)});
       }
       if (code_.size() > kMaxInstructions) return fail("the pattern is too large", pattern.span);
     }
@@ -135,7 +135,8 @@ class VariantCompiler {
       code_.push_back({.kind = Instr::Kind::kAttrIs, .a = node, .data = pooled(program_.attr_tests, test, same)});
       return;
     }
-    const auto [it, fresh] = bindings_.try_emplace(attr.bind, Binding{attr.bind, Binding::Kind::kAttr, node, attr.attr});
+    const auto [it, fresh] =
+        bindings_.try_emplace(attr.bind, Binding{attr.bind, Binding::Kind::kAttr, node, attr.attr});
     if (fresh) return;
     const AttrPair pair{attr.attr, it->second.attr};
     code_.push_back({.kind = Instr::Kind::kAttrSame,
@@ -147,9 +148,8 @@ class VariantCompiler {
   void leaf(const PatternNode& pattern, std::uint16_t reg) {
     if (pattern.kind == PatternNode::Kind::kVariable) bind_value(pattern.name, reg);
     if (pattern.kind != PatternNode::Kind::kLiteral) return;
-    code_.push_back({.kind = Instr::Kind::kLiteral,
-                     .a = reg,
-                     .data = pooled(program_.literals, pattern.literal, same_literal)});
+    code_.push_back(
+        {.kind = Instr::Kind::kLiteral, .a = reg, .data = pooled(program_.literals, pattern.literal, same_literal)});
     const std::string& name = pattern.literal.bind;
     if (!name.empty()) bindings_.try_emplace(name, Binding{name, Binding::Kind::kNumber, reg, {}});
   }
@@ -222,7 +222,8 @@ Result<Program> compile_program(const ops::OpTable& table, const std::vector<rul
       const rule::RewriteVariant& variant = rewrite.variants[v];
       if (variant.roots.size() != 1) {
         return fail(ErrorKind::kUnsupported,
-                    "rewrite '" + rewrite.name + "' has several match clauses, which only 'fuse' may have", rewrite.span);
+                    "rewrite '" + rewrite.name + "' has several match clauses, which only 'fuse' may have",
+                    rewrite.span);
       }
       const PatternNode& root = variant.nodes[variant.roots[0]];
       if (root.kind != PatternNode::Kind::kApply) {

@@ -24,8 +24,10 @@ void attribute_owners(const Expr& expr, std::set<std::string>& names) {
     if (arg != nullptr) attribute_owners(*arg, names);
   }
   for (const auto& [name, value] : expr.named) {
-    if (name == "..") names.insert(value->text);
-    else attribute_owners(*value, names);
+    if (name == "..")
+      names.insert(value->text);
+    else
+      attribute_owners(*value, names);
   }
 }
 
@@ -42,7 +44,11 @@ std::optional<bool> truth(const EnvValue& value) {
 }  // namespace
 
 Applier::Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program)
-    : egraph_(egraph), rewrites_(rewrites), program_(program), builder_(egraph), runner_(egraph, builder_),
+    : egraph_(egraph),
+      rewrites_(rewrites),
+      program_(program),
+      builder_(egraph),
+      runner_(egraph, builder_),
       prepared_(program.patterns.size()) {}
 
 void Applier::prepare(PatternId id) {
@@ -170,7 +176,9 @@ Outcome Applier::run(PatternId id, const Decoded& match) {
       continue;
     }
     const auto holds = truth(*value);
-    if (!holds) return failed(fail("the guard '" + rule.guards[step.guard].text + "' is neither true nor false", expr.span).error());
+    if (!holds)
+      return failed(
+          fail("the guard '" + rule.guards[step.guard].text + "' is neither true nor false", expr.span).error());
     if (!*holds) return {Outcome::Kind::kGuard, step.guard};
   }
   const Expr& to = *variant.to[0];
@@ -195,7 +203,8 @@ Result<EClassId> Applier::as_tensor(const EnvValue& value, const Decoded& match,
     return *number;
   }
   const ops::Type& type = builder_.type(term);
-  if (match.peeled && type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype && type.shape != wanted.shape) {
+  if (match.peeled && type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype &&
+      type.shape != wanted.shape) {
     FW_TRY(term, ops::align_to(egraph_.table(), term, wanted.shape, builder_));
   }
   return egraph::TermBuilder::unpack(term);

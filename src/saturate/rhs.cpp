@@ -59,8 +59,7 @@ class RhsCompiler {
   enum class Found { kNo, kTensor, kNumber };
   Found compile(const Expr& expr) {
     switch (expr.kind) {
-      case Expr::Kind::kInt:
-        return number(ops::AttrValue(expr.integer));
+      case Expr::Kind::kInt: return number(ops::AttrValue(expr.integer));
       case Expr::Kind::kFloat: return number(ops::AttrValue(expr.number));
       case Expr::Kind::kName: return name(expr);
       case Expr::Kind::kUnary:
@@ -108,14 +107,16 @@ class RhsCompiler {
     const ops::OpId op = egraph_.table().find(expr.text);
     if (!op.valid()) return Found::kNo;
     const ops::OpInfo& info = egraph_.table()[op];
-    const bool plain = info.results.size() == 1 && expr.args.size() >= info.operands.size() &&
-                       std::ranges::none_of(info.operands, [](const ops::OperandSpec& o) { return o.optional || o.variadic; });
+    const bool plain =
+        info.results.size() == 1 && expr.args.size() >= info.operands.size() &&
+        std::ranges::none_of(info.operands, [](const ops::OperandSpec& o) { return o.optional || o.variadic; });
     if (!plain) return Found::kNo;
     bool any_tensor = info.operands.empty();
     for (std::size_t i = 0; i < info.operands.size(); ++i) {
       const Found found = compile(*expr.args[i]);
       // Numbers among operands that are not elementwise have rules of their own.
-      if (found == Found::kNo || (found == Found::kNumber && info.op_class != ops::OpClass::kElementwise)) return Found::kNo;
+      if (found == Found::kNo || (found == Found::kNumber && info.op_class != ops::OpClass::kElementwise))
+        return Found::kNo;
       any_tensor |= found == Found::kTensor;
     }
     ops::Attrs attrs;
@@ -250,11 +251,16 @@ std::optional<EClassId> RhsRunner::number_term(const ops::AttrValue& number, egr
 std::optional<QuickGuard> compile_guard(const match::PatternInfo& pattern, const Expr& expr) {
   if (expr.kind != Expr::Kind::kCall || !expr.named.empty()) return std::nullopt;
   QuickGuard guard;
-  if (expr.text == "constant") guard.kind = QuickGuard::Kind::kConstant;
-  else if (expr.text == "splat") guard.kind = QuickGuard::Kind::kSplat;
-  else if (expr.text == "is_zero") guard.kind = QuickGuard::Kind::kIsZero;
-  else if (expr.text == "is_one") guard.kind = QuickGuard::Kind::kIsOne;
-  else return std::nullopt;
+  if (expr.text == "constant")
+    guard.kind = QuickGuard::Kind::kConstant;
+  else if (expr.text == "splat")
+    guard.kind = QuickGuard::Kind::kSplat;
+  else if (expr.text == "is_zero")
+    guard.kind = QuickGuard::Kind::kIsZero;
+  else if (expr.text == "is_one")
+    guard.kind = QuickGuard::Kind::kIsOne;
+  else
+    return std::nullopt;
   if (guard.kind != QuickGuard::Kind::kConstant && expr.args.size() != 1) return std::nullopt;
   for (const ops::ExprPtr& arg : expr.args) {
     if (arg->kind != Expr::Kind::kName) return std::nullopt;

@@ -20,9 +20,14 @@ class Runner {
  public:
   Runner(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program,
          const Options& options)
-      : egraph_(egraph), rewrites_(rewrites), program_(program), options_(options),
-        matcher_(egraph, program, rewrites.size()), applier_(egraph, rewrites, program),
-        trace_of_(rewrites.size(), kUnused), exhausted_(rewrites.size(), false) {
+      : egraph_(egraph),
+        rewrites_(rewrites),
+        program_(program),
+        options_(options),
+        matcher_(egraph, program, rewrites.size()),
+        applier_(egraph, rewrites, program),
+        trace_of_(rewrites.size(), kUnused),
+        exhausted_(rewrites.size(), false) {
     for (const match::PatternInfo& pattern : program.patterns) {
       std::uint32_t& at = trace_of_[pattern.rule.index];
       if (at != kUnused) continue;
@@ -187,7 +192,8 @@ class Runner {
       if (!congruent) continue;  // reported where the rule was applied
       Diagnostic diagnostic;
       diagnostic.severity = Severity::kWarning;
-      diagnostic.message = "equal operators on equal operands have two different constant values; one of the rewrites before is unsound";
+      diagnostic.message =
+          "equal operators on equal operands have two different constant values; one of the rewrites before is unsound";
       diagnostic.notes.push_back({{}, "one was made by " + maker(conflict.a)});
       diagnostic.notes.push_back({{}, "the other was made by " + maker(conflict.b)});
       trace_.diagnostics.push_back(std::move(diagnostic));

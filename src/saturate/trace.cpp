@@ -35,7 +35,8 @@ std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& pro
     if (pattern.rule != rule) continue;
     for (const std::uint32_t at : pattern.code) {
       const egraph::InstrCount count = at < trace.instructions.size() ? trace.instructions[at] : egraph::InstrCount();
-      out.push_back({pattern.variant, match::print_instr(table, program, program.trie[at].instr), count.tried, count.passed});
+      out.push_back(
+          {pattern.variant, match::print_instr(table, program, program.trie[at].instr), count.tried, count.passed});
       if (count.passed == 0) break;
     }
   }

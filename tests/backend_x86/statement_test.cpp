@@ -1,5 +1,5 @@
-#include <chrono>
-#include <numeric>
+#include <algorithm>
+#include <ctime>
 
 #include "run.hpp"
 
@@ -246,9 +246,9 @@ TEST_CASE("x86 compiles long and deep kernels in seconds", "[x86]") {
     std::vector<Tensor> tensors{numbers(DType::kF32, n, ramp), numbers(DType::kF32, n, [](std::int64_t i) { return 0.5 + 0.001 * static_cast<double>(i); }),
                                 tensor(DType::kF32, n)};
     const Kernel kernel = b.finish();
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of the processor: others may be busy, too
     run(kernel, tensors);
-    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 60);  // 2 s where nothing else runs
+    CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 10);
     for (std::int64_t i = 0; i < n; ++i) {
       auto value = static_cast<float>(ops::get_double(tensors[0], i));
       const auto other = static_cast<float>(ops::get_double(tensors[1], i));

@@ -55,7 +55,8 @@ TEST_CASE("several results, effects and bodies survive the e-graph", "[egraph]")
   const auto top = b.add(graph.table->require("top_k"), {x}, {{"k", std::int64_t{2}}, {"axis", std::int64_t{0}}});
   if (!top) FAIL(print_error(top.error()));
   // Two draws are two values, however equal they look.
-  const Value low = b.constant(ops::scalar_tensor(ops::DType::kF32, 0)), high = b.constant(ops::scalar_tensor(ops::DType::kF32, 1));
+  const Value low = b.constant(ops::scalar_tensor(ops::DType::kF32, 0)),
+              high = b.constant(ops::scalar_tensor(ops::DType::kF32, 1));
   const ops::Attrs attrs = {{"shape", ops::Shape{Dim(2)}}, {"dtype", ops::DType::kF32}};
   const auto draw = [&] { return b.add_typed(graph.table->require("rng_uniform"), {low, high}, attrs, {f32({2})})[0]; };
   const Value u = draw(), v = draw();
@@ -63,7 +64,10 @@ TEST_CASE("several results, effects and bodies survive the e-graph", "[egraph]")
   const auto body = graph::add_computation(graph, "body", graph.entry);
   Builder inner(graph, body);
   const Value p = inner.parameter(f32({2}), "p");
-  inner.set_results({*inner.add("add", {p, *inner.add("slice", {x}, {{"starts", std::vector<std::int64_t>{0}}, {"limits", std::vector<std::int64_t>{2}}, {"strides", std::vector<std::int64_t>{1}}})})});
+  inner.set_results({*inner.add("add", {p, *inner.add("slice", {x},
+                                                      {{"starts", std::vector<std::int64_t>{0}},
+                                                       {"limits", std::vector<std::int64_t>{2}},
+                                                       {"strides", std::vector<std::int64_t>{1}}})})});
   const auto called = b.add_typed(graph.table->require("call"), {u}, {}, {f32({2})}, {body});
   b.set_results({(*top)[1], *b.add("add", {called[0], v}), (*top)[0]});
   REQUIRE(graph::verify(graph).has_value());

@@ -194,7 +194,8 @@ TEST_CASE("a union of unequal types is refused and recorded, not made", "[egraph
   EGraph egraph(toy_table());
   const EClassId a = make(egraph, "toy_leaf", {}, 1);
   const TypeId other = egraph.intern(ops::Type::tensor(ops::DType::kF32, {Dim(2)}));
-  const EClassId b = term(egraph.add(egraph.table().require("toy_leaf"), egraph.intern({{"value", std::int64_t{9}}}), {}, other));
+  const EClassId b =
+      term(egraph.add(egraph.table().require("toy_leaf"), egraph.intern({{"value", std::int64_t{9}}}), {}, other));
   CHECK(egraph.unite(a, b) == EGraph::Union::kRefused);
   REQUIRE(egraph.conflicts().size() == 1);
   CHECK(egraph.conflicts()[0].types);

@@ -52,13 +52,17 @@ struct Model {
     env[name] = Builder::pack(v);
     return v;
   }
-  void constant(const char* name, ops::Tensor tensor) { env[name] = Builder::pack(builder.constant(std::move(tensor))); }
+  void constant(const char* name, ops::Tensor tensor) {
+    env[name] = Builder::pack(builder.constant(std::move(tensor)));
+  }
   Value eval(const std::string& text) {
     // The language has no entry for a lone expression: a rule's right-hand side is one.
-    const auto source = std::make_shared<const SourceText>(SourceText{"expr", "rewrite e { match exp(a) to " + text + " }"});
+    const auto source =
+        std::make_shared<const SourceText>(SourceText{"expr", "rewrite e { match exp(a) to " + text + " }"});
     const auto file = rule::parse_rules(source);
     if (!file) FAIL(print_error(file.error()));
-    const auto value = ops::elaborate(*graph.table, *std::get<rule::ast::RuleDecl>(file->items[0].what).to[0], env, builder);
+    const auto value =
+        ops::elaborate(*graph.table, *std::get<rule::ast::RuleDecl>(file->items[0].what).to[0], env, builder);
     if (!value) FAIL(print_error(value.error()));
     return Builder::unpack(std::get<ops::TermValue>(*value));
   }
@@ -223,8 +227,10 @@ TEST_CASE("a right-hand side of another type is a diagnostic that names the rule
   const Saturated s = must_saturate(m.finish({y, z}), rules);
   CHECK_FALSE(equal(s, y, z));
   REQUIRE(s.trace.diagnostics.size() == 2);
-  CHECK(print_diagnostic(s.trace.diagnostics[0]).find("rewrite 'bad-dtype' makes s32[4,4] of f32[4,4]") != std::string::npos);
-  CHECK(print_diagnostic(s.trace.diagnostics[1]).find("rewrite 'bad-shape' makes f32[4] of f32[4,4]") != std::string::npos);
+  CHECK(print_diagnostic(s.trace.diagnostics[0]).find("rewrite 'bad-dtype' makes s32[4,4] of f32[4,4]") !=
+        std::string::npos);
+  CHECK(print_diagnostic(s.trace.diagnostics[1]).find("rewrite 'bad-shape' makes f32[4] of f32[4,4]") !=
+        std::string::npos);
 }
 
 TEST_CASE("a rule that makes two constants equal is refused, naming both sides", "[saturate]") {

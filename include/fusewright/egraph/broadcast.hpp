@@ -12,8 +12,8 @@ namespace fusewright::egraph {
 /// A broadcast with these `dims` to a shape of this rank aligns its operand at the last axis.
 bool is_trailing(std::span<const std::int64_t> dims, std::size_t rank);
 
-/// A reshape of `source` followed by a broadcast with these `dims` to `shape` is the canonical broadcast of `source`: it drops
-/// exactly the unit axes that grow.
+/// A reshape of `source` followed by a broadcast with these `dims` to `shape` is the canonical broadcast of `source`:
+/// it drops exactly the unit axes that grow.
 bool drops_growing_units(const ops::Shape& source, std::span<const std::int64_t> dims, const ops::Shape& shape);
 
 /// Shapes that each align with `shape` broadcast together to exactly `shape`, not to a smaller one.

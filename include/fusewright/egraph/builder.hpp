@@ -20,8 +20,8 @@ struct Inferred {
 
 /// Elaborates terms straight into an e-graph. A TermValue holds the number of a term (ENodeId and EClassId alike).
 ///
-/// Queries: constant(x, ...) - all can be computed at load; splat(x) - x is a constant of one value; is_zero(x), is_one(x);
-/// value(x) - that value; same(x, y) - equal as far as is known.
+/// Queries: constant(x, ...) - all can be computed at load; splat(x) - x is a constant of one value; is_zero(x),
+/// is_one(x); value(x) - that value; same(x, y) - equal as far as is known.
 class TermBuilder final : public ops::TermBuilder {
  public:
   explicit TermBuilder(EGraph& egraph) : egraph_(egraph) {}

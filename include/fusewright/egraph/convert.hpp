@@ -9,8 +9,9 @@
 
 namespace fusewright::egraph {
 
-/// The entry computation of a graph as an e-graph. Equal nodes are one node; nodes with effects, control flow or bodies of their
-/// own keep their identity. A body is not looked into: the values that it takes from around it are further operands of its owner.
+/// The entry computation of a graph as an e-graph. Equal nodes are one node; nodes with effects, control flow or bodies
+/// of their own keep their identity. A body is not looked into: the values that it takes from around it are further
+/// operands of its owner.
 struct Imported {
   EGraph egraph;
   std::vector<EClassId> results;  ///< terms of the entry's results, in order
@@ -22,7 +23,7 @@ struct Imported {
 
   std::vector<std::uint32_t> first_term;  ///< by graph node, into `terms`
   std::vector<EClassId> terms;
-  std::vector<graph::NodeId> origins;     ///< by e-node
+  std::vector<graph::NodeId> origins;  ///< by e-node
 };
 Imported from_graph(const graph::Graph& graph, EGraphOptions options = {});
 
@@ -37,14 +38,14 @@ struct Selection {
     return canonical.index < choice.size() ? choice[canonical.index] : ENodeId();
   }
 };
-/// The selection that computes every class by the cheapest number of nodes, in which a graph node counts less than one that a rule
-/// made: without rules this is the graph itself. For tests and tools; plans come from extract/.
+/// The selection that computes every class by the cheapest number of nodes, in which a graph node counts less than one
+/// that a rule made: without rules this is the graph itself. For tests and tools; plans come from extract/.
 Selection select_smallest(const Imported& imported);
 
 /// The graph that a selection describes: same ports, same sources, nodes in topological order. Nodes of the model keep
-/// their names; others are named by their operator. Node sources: its own (EGraph::own_sources or, of a rule's node, those
-/// of all that the rule matched) and those of the model's nodes that it was found equal to.
-/// Errors: a class without a choice, or a cycle (kCheckFailed).
+/// their names; others are named by their operator. Node sources: its own (EGraph::own_sources or, of a rule's node,
+/// those of all that the rule matched) and those of the model's nodes that it was found equal to. Errors: a class
+/// without a choice, or a cycle (kCheckFailed).
 /// @param chosen  where given, gets the e-node that each node of the new graph is, by name.
 Result<graph::Graph> to_graph(const graph::Graph& source, const Imported& imported, const Selection& selection,
                               std::map<std::string, ENodeId>* chosen = nullptr);
@@ -57,8 +58,8 @@ class Provenance {
 
  private:
   const EGraph& egraph_;
-  std::vector<SourceSet> sets_;       // by application
-  std::vector<std::uint8_t> known_;   // by application
+  std::vector<SourceSet> sets_;      // by application
+  std::vector<std::uint8_t> known_;  // by application
 };
 
 }  // namespace fusewright::egraph

@@ -16,16 +16,17 @@ namespace fusewright::egraph {
 using graph::SourceSet;
 using ops::OpId;
 
-/// One operator applied to classes. A node of an operator with several results is a *pack*: its class has a tuple type, and each
-/// result is a node of the internal operator `result_op()` over that class, with the number of the result as its attributes.
+/// One operator applied to classes. A node of an operator with several results is a *pack*: its class has a tuple type,
+/// and each result is a node of the internal operator `result_op()` over that class, with the number of the result as
+/// its attributes.
 struct ENode {
   OpId op;
   AttrsId attrs;
   TypeId type;              ///< of its class
   std::uint32_t first = 0;  ///< of its operands, in the pool
   std::uint16_t arity = 0;
-  bool dead = false;        ///< congruent to another node of its class; never seen by matchers or extractors
-  bool commutes = false;    ///< in the first two operands
+  bool dead = false;      ///< congruent to another node of its class; never seen by matchers or extractors
+  bool commutes = false;  ///< in the first two operands
 };
 
 /// Why two terms are equal.
@@ -47,8 +48,8 @@ struct Application {
   std::uint32_t first_note = 0, note_count = 0;  ///< see EGraph::notes
 };
 
-/// Something that an application relied on beyond its match: two terms were equal (its right-hand side met a node made of
-/// other, equal terms), or, without `b`, what was known of `a` let a guard hold.
+/// Something that an application relied on beyond its match: two terms were equal (its right-hand side met a node made
+/// of other, equal terms), or, without `b`, what was known of `a` let a guard hold.
 struct Note {
   EClassId a, b;
 };
@@ -61,13 +62,14 @@ struct Conflict {
 };
 
 struct EGraphOptions {
-  bool record = true;  ///< justifications (proof forest, applications, provenance); without them nothing can be explained
+  bool record =
+      true;  ///< justifications (proof forest, applications, provenance); without them nothing can be explained
 };
 
 /// E-graph over the operators of a table: flat arrays, hash-consing, deferred rebuilding, no recursion.
 ///
-/// Nodes are numbered in order of creation; node n founds class n. Between `unite` and `rebuild` find() is exact, congruence
-/// and hash-consing are not. Same calls, same numbers, on every machine.
+/// Nodes are numbered in order of creation; node n founds class n. Between `unite` and `rebuild` find() is exact,
+/// congruence and hash-consing are not. Same calls, same numbers, on every machine.
 class EGraph {
  public:
   explicit EGraph(std::shared_ptr<const ops::OpTable> table, EGraphOptions options = {});
@@ -77,7 +79,8 @@ class EGraph {
   AttrsId intern_distinct(const ops::Attrs& attrs) { return attrs_.distinct(attrs); }  ///< for nodes with an identity
   bool is_distinct(AttrsId id) const { return attrs_.is_distinct(id); }
   TypeId intern(const ops::Type& type) { return types_.intern(type); }
-  /// The node of this operator on these operands: the one that is there, or a new one. `none()` stands for an operand left out.
+  /// The node of this operator on these operands: the one that is there, or a new one. `none()` stands for an operand
+  /// left out.
   /// @param type  of the result; a tuple of the results for a pack.
   ENodeId add(OpId op, AttrsId attrs, std::span<const EClassId> operands, TypeId type);
   /// The same without adding: invalid when it is not there (exact only after rebuild).
@@ -85,7 +88,8 @@ class EGraph {
   /// Result `k` of a pack.
   ENodeId add_result(EClassId pack, std::uint32_t k, TypeId type);
 
-  /// Hints to the processor that add() will be called with this: first the place in the table, then the node found there.
+  /// Hints to the processor that add() will be called with this: first the place in the table, then the node found
+  /// there.
   std::uint32_t prefetch_slot(OpId op, AttrsId attrs, std::span<const EClassId> operands) const;
   void prefetch_node(std::uint32_t hash) const {
     if (const std::uint32_t n = hashcons_.peek(hash); n != NodeTable::kNone) __builtin_prefetch(&nodes_[n]);
@@ -96,7 +100,8 @@ class EGraph {
   }
 
   enum class Union : std::uint8_t { kMerged, kSame, kRefused };
-  /// States that two terms are equal. Refused, with an entry in conflicts(), when their types or constant values differ.
+  /// States that two terms are equal. Refused, with an entry in conflicts(), when their types or constant values
+  /// differ.
   Union unite(EClassId a, EClassId b, Reason reason = {});
   /// Restores congruence, hash-consing and facts.
   void rebuild();
@@ -114,7 +119,9 @@ class EGraph {
   std::size_t live_nodes() const { return live_; }
   std::size_t class_count() const { return classes_alive_; }
   const ENode& operator[](ENodeId n) const { return nodes_[n.index]; }
-  std::span<const EClassId> operands(ENodeId n) const { return {operands_.data() + nodes_[n.index].first, nodes_[n.index].arity}; }
+  std::span<const EClassId> operands(ENodeId n) const {
+    return {operands_.data() + nodes_[n.index].first, nodes_[n.index].arity};
+  }
   /// As the node was made: terms, whose classes are its operands.
   std::span<const EClassId> original_operands(ENodeId n) const {
     const auto& pool = options_.record ? original_ : operands_;
@@ -211,9 +218,9 @@ class EGraph {
   struct Uses {
     std::uint32_t last = 0xffffffffU;  // operand slot; the slots of a class form a ring through next_use_
     std::uint32_t count = 0;
-    std::uint32_t terms = 1;           // size of the proof tree
+    std::uint32_t terms = 1;  // size of the proof tree
   };
-  std::vector<Uses> uses_;              // by canonical class
+  std::vector<Uses> uses_;  // by canonical class
   // By operand slot.
   std::vector<EClassId> operands_, original_;
   struct Slot {

@@ -30,9 +30,10 @@ struct MatchSet {
 };
 
 struct MatchOptions {
-  std::uint32_t since = 0;           ///< only matches that look at a node changed in this round or later
+  std::uint32_t since = 0;  ///< only matches that look at a node changed in this round or later
   std::uint64_t matches_per_rule = ~std::uint64_t{0};
-  std::function<bool(std::size_t bytes)> poll;  ///< asked now and then, with the bytes of all records; true ends the search
+  std::function<bool(std::size_t bytes)>
+      poll;  ///< asked now and then, with the bytes of all records; true ends the search
 };
 
 /// Runs a matcher program over a picture of an e-graph.

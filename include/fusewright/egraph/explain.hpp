@@ -33,7 +33,7 @@ using ApplyMatch = std::function<bool(EGraph& egraph, PatternId pattern, const D
 /// Proves `a` equal to `b` anew: in an e-graph of its own, from the nodes of the model alone, each application checked
 /// against what it relied on and then applied. Nothing of the recorded proof is believed.
 /// @returns an error that names the application that does not replay (kCheckFailed).
-Status replay(const EGraph& egraph, const match::Program& program, const Explanation& explanation, EClassId a, EClassId b,
-              const ApplyMatch& apply);
+Status replay(const EGraph& egraph, const match::Program& program, const Explanation& explanation, EClassId a,
+              EClassId b, const ApplyMatch& apply);
 
 }  // namespace fusewright::egraph

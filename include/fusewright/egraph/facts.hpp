@@ -21,8 +21,8 @@ struct Splat {
   friend bool operator==(const Splat& a, const Splat& b);  ///< bit for bit: 0 and -0 differ
 };
 
-/// What is known about a class: whether it can be computed when the model is loaded, and its one value if all elements are equal.
-/// A small number: facts compare and copy as one word. The default one knows nothing.
+/// What is known about a class: whether it can be computed when the model is loaded, and its one value if all elements
+/// are equal. A small number: facts compare and copy as one word. The default one knows nothing.
 struct Fact {
   std::uint32_t word = 0;
 

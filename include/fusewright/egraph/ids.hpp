@@ -5,7 +5,8 @@
 
 namespace fusewright::egraph {
 
-/// An e-node, and at the same time the term it was made as: node `n` founds class `n`, and both numbers stay valid for good.
+/// An e-node, and at the same time the term it was made as: node `n` founds class `n`, and both numbers stay valid for
+/// good.
 using ENodeId = Id<struct ENodeTag>;
 /// A class of equal e-nodes. Any member's number names it; EGraph::find gives the canonical one.
 using EClassId = Id<struct EClassTag>;
@@ -19,7 +20,8 @@ using match::PatternId;
 /// A set of source nodes of the model file.
 using SourceSetId = Id<struct SourceSetTag>;
 
-/// One word of a match record: an e-node, or none; of a matched node also whether its first two operands were exchanged.
+/// One word of a match record: an e-node, or none; of a matched node also whether its first two operands were
+/// exchanged.
 struct MatchWord {
   static constexpr std::uint32_t kSwapped = 0x80000000U;
   static constexpr std::uint32_t kNone = 0xffffffffU;

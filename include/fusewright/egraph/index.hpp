@@ -16,8 +16,8 @@ class Index {
     ENodeId node;
   };
 
-  /// Takes a new picture. Nodes whose class or its fact is not as in the last picture count as changed in this round, as
-  /// do those that the e-graph stamped. Precondition: !egraph.needs_rebuild().
+  /// Takes a new picture. Nodes whose class or its fact is not as in the last picture count as changed in this round,
+  /// as do those that the e-graph stamped. Precondition: !egraph.needs_rebuild().
   void refresh(const EGraph& egraph);
 
   /// Canonical class at the time of the picture.

@@ -5,8 +5,8 @@
 
 namespace fusewright::egraph {
 
-/// Open-addressing hash table of node numbers, by 32-bit hash. An entry whose node has changed its key since is dropped when
-/// the table grows: it can never be found, because the key decides the hash.
+/// Open-addressing hash table of node numbers, by 32-bit hash. An entry whose node has changed its key since is dropped
+/// when the table grows: it can never be found, because the key decides the hash.
 class NodeTable {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffU;

@@ -17,11 +17,13 @@ using RuleId = Id<struct RuleTag>;
 /// One variant of one rewrite.
 using PatternId = Id<struct PatternTag>;
 
-/// One instruction. It works on class registers (register 0: the value that is matched) and on the list of e-nodes matched so far.
+/// One instruction. It works on class registers (register 0: the value that is matched) and on the list of e-nodes
+/// matched so far.
 struct Instr {
   enum class Kind : std::uint8_t {
-    kNode,      ///< choose a node of the operators `data` (index into op_sets), of at most `c` operands, in class register `a`;
-                ///< it becomes matched node `b`. If it is commutative and `swap`, its first two operands are tried both ways round
+    kNode,  ///< choose a node of the operators `data` (index into op_sets), of at most `c` operands, in class register
+            ///< `a`; it becomes matched node `b`. If it is commutative and `swap`, its first two operands are tried
+            ///< both ways round
     kOperand,   ///< register `c` = operand `b` of node `a`; none only if `optional`; with `peel` also what lies below
                 ///< a canonical broadcast, when the node is elementwise
     kFit,       ///< operands of node `a`, loaded from register `b` on (`c` of them), broadcast to the shape of the node
@@ -78,16 +80,16 @@ struct Binding {
 
 struct PatternInfo {
   RuleId rule;
-  std::uint32_t variant = 0;       ///< of the rule
-  std::vector<std::uint32_t> code; ///< trie nodes from the root to the kYield
-  std::uint32_t words = 0;         ///< length of a match record
-  std::vector<Binding> bindings;   ///< by name
+  std::uint32_t variant = 0;        ///< of the rule
+  std::vector<std::uint32_t> code;  ///< trie nodes from the root to the kYield
+  std::uint32_t words = 0;          ///< length of a match record
+  std::vector<Binding> bindings;    ///< by name
   /// Matched nodes that have a name; an expression may ask for their attributes as `name.attr`, or for all of them.
   std::vector<std::pair<std::string, std::uint16_t>> named_nodes;
 };
 
-/// Words that an instruction adds to a match record: of a node itself and, with `pack`, its result node; with `peel` the
-/// broadcast and the reshape that were looked through.
+/// Words that an instruction adds to a match record: of a node itself and, with `pack`, its result node; with `peel`
+/// the broadcast and the reshape that were looked through.
 std::uint32_t record_words(const Instr& instr);
 
 /// All patterns of a set of rewrites as one matcher, anchored at root operators. Plain data.
@@ -99,8 +101,8 @@ struct Program {
   std::vector<rule::LiteralPattern> literals;
   std::vector<AttrTest> attr_tests;
   std::vector<AttrPair> attr_pairs;
-  std::uint16_t registers = 0;       ///< class registers, at most
-  std::uint16_t nodes = 0;           ///< matched nodes, at most
+  std::uint16_t registers = 0;  ///< class registers, at most
+  std::uint16_t nodes = 0;      ///< matched nodes, at most
 };
 
 /// Compiles the patterns of these rewrites.

@@ -24,7 +24,8 @@ struct Outcome {
     kChanged,    ///< nodes were made or classes joined
     kUnchanged,  ///< the e-graph knew it all
     kGuard,      ///< guard `guard` of the rule does not hold
-    kError,      ///< an expression of the rule has no meaning here, or its type is not that of the root; see Applier::last_error
+    kError,      ///< an expression of the rule has no meaning here, or its type is not that of the root; see
+                 ///< Applier::last_error
   };
   Kind kind = Kind::kUnchanged;
   std::uint32_t guard = 0;
@@ -51,9 +52,9 @@ class Applier {
   /// What is known of a pattern's rule before any match; made when it first matches.
   struct Prepared {
     bool ready = false;
-    std::vector<std::uint32_t> quick;     // steps that are quick guards
-    std::vector<QuickGuard> guards;       // parallel to `quick`
-    bool needs_env = true;                // further steps, or no quick right-hand side
+    std::vector<std::uint32_t> quick;  // steps that are quick guards
+    std::vector<QuickGuard> guards;    // parallel to `quick`
+    bool needs_env = true;             // further steps, or no quick right-hand side
     std::optional<Rhs> rhs;
     std::vector<std::uint16_t> attr_nodes;  // indices into PatternInfo::named_nodes whose attributes are asked for
   };

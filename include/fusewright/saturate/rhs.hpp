@@ -13,13 +13,14 @@
 
 namespace fusewright::saturate {
 
-/// A right-hand side compiled to a stack machine: names of tensors, numbers beside tensors, and operators whose attributes are
-/// the same in every match. What does not fit is elaborated by ops::elaborate instead, with the same outcome.
+/// A right-hand side compiled to a stack machine: names of tensors, numbers beside tensors, and operators whose
+/// attributes are the same in every match. What does not fit is elaborated by ops::elaborate instead, with the same
+/// outcome.
 struct Rhs {
   struct Code {
     enum class Kind : std::uint8_t { kRegister, kNumber, kApply };
     Kind kind = Kind::kRegister;
-    std::uint16_t index = 0;   ///< kRegister: which; kApply: number of operands
+    std::uint16_t index = 0;  ///< kRegister: which; kApply: number of operands
     ops::OpId op = {};
     egraph::AttrsId attrs = {};
     std::uint32_t number = 0;  ///< index into numbers
@@ -39,7 +40,8 @@ class RhsRunner {
 
   /// The term, or nothing where operands would have to be broadcast or types do not fit.
   std::optional<egraph::EClassId> run(Rhs& rhs, const egraph::Decoded& match);
-  /// Hints where the first node that run() makes will be looked for; 0 where that is not known. See EGraph::prefetch_node.
+  /// Hints where the first node that run() makes will be looked for; 0 where that is not known. See
+  /// EGraph::prefetch_node.
   std::uint32_t prefetch(const Rhs& rhs, const egraph::Decoded& match);
   /// The constant of this type whose elements are all that number; nothing when its dtype has no such number.
   std::optional<egraph::EClassId> number_term(const ops::AttrValue& number, egraph::TypeId type);

@@ -18,18 +18,18 @@ namespace fusewright::saturate {
 
 /// All hold inside an iteration. Reaching one ends the search with what was found so far (see StopReason).
 struct Limits {
-  std::uint64_t nodes = 2'000'000;          ///< live e-nodes
+  std::uint64_t nodes = 2'000'000;  ///< live e-nodes
   std::uint64_t iterations = 100;
-  std::uint64_t matches_per_rule = 500'000; ///< of one rule in one iteration; only that rule stops
+  std::uint64_t matches_per_rule = 500'000;  ///< of one rule in one iteration; only that rule stops
   double seconds = 10;
   std::uint64_t bytes = std::uint64_t{4} << 30;  ///< of the e-graph and the matches
 };
 
 struct Options {
-  rule::Exactness allowed;          ///< rules that need more are not used; set reassociating for the usual choice
-  std::string target;               ///< "x86", "nvptx", ...; rules that require another are not used
+  rule::Exactness allowed;  ///< rules that need more are not used; set reassociating for the usual choice
+  std::string target;       ///< "x86", "nvptx", ...; rules that require another are not used
   Limits limits;
-  bool record = true;               ///< justifications; without them nothing can be explained and rule-made nodes have no sources
+  bool record = true;  ///< justifications; without them nothing can be explained and rule-made nodes have no sources
   const std::atomic<bool>* cancel = nullptr;  ///< set by another thread to end the search
 };
 
@@ -48,11 +48,13 @@ struct Saturated {
   }
 };
 
-/// Applies the rewrites of a rule set to the entry computation of a graph until nothing new comes of it or a limit is reached.
-/// Every match of an iteration is found before the first is applied, and from the second iteration on only matches that look
-/// at something new; so the outcome does not depend on the order of the rules, and the same input gives the same numbers.
-/// Errors: rules that cannot be compiled, or rules over another operator table than the graph's.
-Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule::RuleSet> rules, const Options& options);
+/// Applies the rewrites of a rule set to the entry computation of a graph until nothing new comes of it or a limit is
+/// reached. Every match of an iteration is found before the first is applied, and from the second iteration on only
+/// matches that look at something new; so the outcome does not depend on the order of the rules, and the same input
+/// gives the same numbers. Errors: rules that cannot be compiled, or rules over another operator table than the
+/// graph's.
+Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule::RuleSet> rules,
+                           const Options& options);
 
 /// The rewrites that these options allow.
 std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& rewrites, const Options& options);

@@ -15,9 +15,9 @@ namespace fusewright::saturate {
 struct StopReason {
   enum class Kind : std::uint8_t { kSaturated, kNodes, kIterations, kMatches, kSeconds, kBytes, kCancelled };
   Kind kind = Kind::kSaturated;
-  double limit = 0;    ///< as it was set: a count, seconds or bytes
+  double limit = 0;  ///< as it was set: a count, seconds or bytes
   double reached = 0;
-  std::string rule;    ///< kMatches: the rule that found too many
+  std::string rule;  ///< kMatches: the rule that found too many
 };
 std::string to_string(const StopReason& reason);  ///< "node limit: 2000123 of 2000000"
 
@@ -25,12 +25,12 @@ std::string to_string(const StopReason& reason);  ///< "node limit: 2000123 of 2
 struct RuleTrace {
   match::RuleId rule;
   std::string name;
-  std::uint64_t matches = 0;    ///< found and tried
-  std::uint64_t applied = 0;    ///< that changed the e-graph
-  std::uint64_t unchanged = 0;  ///< whose outcome was known
-  std::uint64_t errors = 0;     ///< that could not be evaluated; the first is in Trace::diagnostics
+  std::uint64_t matches = 0;           ///< found and tried
+  std::uint64_t applied = 0;           ///< that changed the e-graph
+  std::uint64_t unchanged = 0;         ///< whose outcome was known
+  std::uint64_t errors = 0;            ///< that could not be evaluated; the first is in Trace::diagnostics
   std::vector<std::uint64_t> refused;  ///< by guard
-  double seconds = 0;           ///< applying, guards included
+  double seconds = 0;                  ///< applying, guards included
 };
 
 struct IterationTrace {
@@ -41,25 +41,23 @@ struct IterationTrace {
 
 /// A record of one saturation, complete in itself.
 struct Trace {
-  std::vector<RuleTrace> rules;            ///< those selected, in the order of the rule set
+  std::vector<RuleTrace> rules;  ///< those selected, in the order of the rule set
   std::vector<IterationTrace> iterations;
-  std::vector<StopReason> stop_reasons;    ///< kSaturated alone, or the limits that were reached
-  std::vector<Diagnostic> diagnostics;     ///< rules that went wrong: of each the first time
+  std::vector<StopReason> stop_reasons;          ///< kSaturated alone, or the limits that were reached
+  std::vector<Diagnostic> diagnostics;           ///< rules that went wrong: of each the first time
   std::vector<egraph::InstrCount> instructions;  ///< by trie node of the matcher program: what was tried, what passed
   std::uint64_t applications = 0;
-  std::size_t bytes = 0;                   ///< of the e-graph, at the end
+  std::size_t bytes = 0;  ///< of the e-graph, at the end
   double seconds = 0;
 
-  bool saturated() const {
-    return stop_reasons.size() == 1 && stop_reasons[0].kind == StopReason::Kind::kSaturated;
-  }
+  bool saturated() const { return stop_reasons.size() == 1 && stop_reasons[0].kind == StopReason::Kind::kSaturated; }
 };
 
-/// How far the patterns of a rule got: for each instruction on the way of its variants, what it looked at and what it let through.
-/// For a rule that never matched, the instruction after which nothing passed.
+/// How far the patterns of a rule got: for each instruction on the way of its variants, what it looked at and what it
+/// let through. For a rule that never matched, the instruction after which nothing passed.
 struct WhyNot {
   std::uint32_t variant = 0;
-  std::string instruction;     ///< as in match::print_program
+  std::string instruction;  ///< as in match::print_program
   std::uint64_t tried = 0, passed = 0;
 };
 std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& program, const Trace& trace,
