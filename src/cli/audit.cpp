@@ -34,7 +34,8 @@ std::string fusion_kind(schedule::Template kind) {
     case schedule::Template::kConv: return "kOutput";
     case schedule::Template::kWindow:
     case schedule::Template::kHorizontal:
-    case schedule::Template::kSort: break;
+    case schedule::Template::kSort:
+    case schedule::Template::kScatter: break;
   }
   return "kCustom";
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array kAllTemplates{
     schedule::Template::kLoop, schedule::Template::kMove, schedule::Template::kReduce,     schedule::Template::kRow,  schedule::Template::kContract,
-    schedule::Template::kConv, schedule::Template::kWindow, schedule::Template::kHorizontal, schedule::Template::kSort,
+    schedule::Template::kConv, schedule::Template::kWindow, schedule::Template::kHorizontal, schedule::Template::kSort, schedule::Template::kScatter,
 };
 
 }  // namespace

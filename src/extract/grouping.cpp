@@ -110,6 +110,10 @@ bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const 
 }
 
 void Grouping::place_alone(NodeId node) {
+  if (facts_.constant[node.index]) {  // its readers cannot compute it after all: then once, at load
+    facts_.load_time[node.index] = true;
+    return;
+  }
   Member member;
   member.nodes = {node};
   Evaluated eval = evaluator_.evaluate(member.nodes);
@@ -162,7 +166,13 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   const rule::Segment& segment = rule.roots.front().segments.front();
   const graph::Node& n = graph_[node];
   if (!segment.is_closure() || segment.max != rule::Segment::kUnbounded || !segment.ops.contains(n.op)) return false;
-  if (graph_.info(node).op_class != ops::OpClass::kElementwise || uses_.node_is_result(node)) return false;
+  // Arithmetic of the loop's own extents, and broadcasts that only spread what lies in memory or is one number.
+  const auto spreads = [&] {
+    const NodeId from = n.operands[0].node;
+    return graph_.info(node).name == "broadcast" &&
+           (graph_.type(n.operands[0]).shape.empty() || facts_.load_time[from.index] || graph_.info(from).name == "parameter");
+  };
+  if ((graph_.info(node).op_class != ops::OpClass::kElementwise && !spreads()) || uses_.node_is_result(node)) return false;
   const NodeId reader = reader_in(node, group);
   if (graph_.info(reader).op_class != ops::OpClass::kElementwise || graph_[reader].types[0].shape != n.types[0].shape) return false;
 

@@ -17,6 +17,7 @@ Result<Kernel> lower(const region::Region& region, const schedule::Schedule& sch
     case schedule::Template::kMove: return lower_loop(in);
     case schedule::Template::kHorizontal: return lower_horizontal(in);
     case schedule::Template::kSort: return lower_lines(in);
+    case schedule::Template::kScatter: return lower_scatter(in);
   }
   return fail("template without a lowering");
 }

@@ -20,6 +20,7 @@ Result<Kernel> lower_loop(const LowerInput& in);
 Result<Kernel> lower_rows(const LowerInput& in);         ///< reduce and row
 Result<Kernel> lower_window(const LowerInput& in);
 Result<Kernel> lower_lines(const LowerInput& in);  ///< sort
+Result<Kernel> lower_scatter(const LowerInput& in);
 Result<Kernel> lower_horizontal(const LowerInput& in);
 Result<Kernel> lower_contraction(const LowerInput& in);  ///< contract and conv
 

@@ -51,7 +51,9 @@ Split split_of(const Ints& dims, const Ints& axes) {
     first = std::min(first, axis);
     last = std::max(last, axis);
   }
-  const std::int64_t kept = split.reduced == 0 ? 0 : product(dims, 0, dims.size()) / std::max<std::int64_t>(1, split.reduced);
+  std::int64_t kept = 1;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) == axes.end()) kept *= dims[d];
   if (first > last) {
     split.outer = kept;
     return split;
@@ -171,13 +173,13 @@ std::expected<Rows, Refusal> analyse_rows(const Region& region) {
   rows.outer = shared->outer;
   rows.inner = shared->inner;
   rows.reduced = shared->reduced;
-  if (rows.outer * rows.inner == 0 || rows.reduced == 0) return refuse("an axis has no elements");
+  if (rows.outer * rows.inner == 0) return refuse("there are no rows");
 
   std::vector<region::AccessRoot> full_roots, kept_roots;
   const std::int64_t kept = rows.outer * rows.inner;
   for (const ValueId output : region.outputs) {
     const std::int64_t elements = region[output].elements();
-    const bool is_kept = elements == kept && (rows.reduced > 1 || rows.is_reduction(output));
+    const bool is_kept = elements == kept && (rows.reduced != 1 || rows.is_reduction(output));
     if (is_kept) {
       rows.kept.push_back(output);
       if (!rows.is_reduction(output)) kept_roots.push_back({output, kept_map(region, rows, output)});
@@ -259,7 +261,7 @@ Fit schedule_rows(const Region& region, const Rows& rows, const Target& target, 
   if (can_split && groups < (cpu ? 16 : 1024)) parts = std::max<std::int64_t>(1, rows.reduced / (columns ? 1024 : kPart));
   if (parts > 4096) parts = 4096;
 
-  if (rows.reduced <= kLongestStagedRow && parts == 1) {
+  if (rows.reduced > 0 && rows.reduced <= kLongestStagedRow && parts == 1) {
     schedule.staged = staged_values(region, rows, target);
     if (!cpu && (columns || rows.reduced > 16384)) schedule.staged.clear();
   }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::pair<Template, std::string_view> kNames[] = {
     {Template::kLoop, "loop"}, {Template::kReduce, "reduce"}, {Template::kRow, "row"},   {Template::kContract, "contract"},
     {Template::kConv, "conv"}, {Template::kWindow, "window"}, {Template::kMove, "move"}, {Template::kHorizontal, "horizontal"},
-    {Template::kSort, "sort"},
+    {Template::kSort, "sort"}, {Template::kScatter, "scatter"},
 };
 
 struct Row {
@@ -31,6 +31,7 @@ constexpr std::array kTemplates{
     Row{Template::kConv, fit_conv},
     Row{Template::kWindow, fit_window},
     Row{Template::kSort, fit_sort},
+    Row{Template::kScatter, fit_scatter},
     Row{Template::kHorizontal, fit_horizontal},
 };
 

@@ -17,6 +17,7 @@ Fit fit_row(const Region& region, const Target& target);
 Fit fit_contract(const Region& region, const Target& target);
 Fit fit_window(const Region& region, const Target& target);
 Fit fit_sort(const Region& region, const Target& target);
+Fit fit_scatter(const Region& region, const Target& target);
 Fit fit_horizontal(const Region& region, const Target& target);
 Fit fit_move(const Region& region, const Target& target);
 Fit fit_conv(const Region& region, const Target& target);

@@ -12,7 +12,7 @@ namespace fusewright::schedule {
 using region::Region;
 
 /// The templates: what loop structure a region gets. `fuse` rules name them.
-enum class Template : std::uint8_t { kLoop, kReduce, kRow, kContract, kConv, kWindow, kMove, kHorizontal, kSort };
+enum class Template : std::uint8_t { kLoop, kReduce, kRow, kContract, kConv, kWindow, kMove, kHorizontal, kSort, kScatter };
 std::string_view name(Template kind);
 std::optional<Template> template_from_name(std::string_view name);
 
