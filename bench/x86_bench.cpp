@@ -25,7 +25,8 @@ constexpr std::int64_t kElements = 2048 * 2048, kTask = 8192, kLanes = 16;
 template <class Body>
 kernel::Kernel pointwise(const std::string& name, const Body& body) {
   KernelBuilder b(name, kernel::TargetFamily::kCpu);
-  const BufferId x = b.buffer("x", DType::kF32, kElements, kernel::Space::kGlobal), y = b.buffer("y", DType::kF32, kElements, kernel::Space::kGlobal);
+  const BufferId x = b.buffer("x", DType::kF32, kElements, kernel::Space::kGlobal),
+                 y = b.buffer("y", DType::kF32, kElements, kernel::Space::kGlobal);
   const BufferId out = b.buffer("out", DType::kF32, kElements, kernel::Space::kGlobal, Buffer::Role::kOutput);
   b.launch(name, [&] {
     b.loop(LoopKind::kParallel, "task", kElements / kTask, [&](ExprId task) {
@@ -42,7 +43,8 @@ kernel::Kernel pointwise(const std::string& name, const Body& body) {
 
 kernel::Kernel exp_log() {
   return pointwise("exp_log", [](KernelBuilder& b, ExprId x, ExprId y) {
-    return b.op(ScalarOp::kExp, DType::kF32, {b.op(ScalarOp::kAdd, DType::kF32, {b.op(ScalarOp::kLog, DType::kF32, {x}), y})});
+    return b.op(ScalarOp::kExp, DType::kF32,
+                {b.op(ScalarOp::kAdd, DType::kF32, {b.op(ScalarOp::kLog, DType::kF32, {x}), y})});
   });
 }
 
@@ -68,7 +70,8 @@ void run_kernel(benchmark::State& state, kernel::Kernel (*make)()) {
     buffers.push_back(tensors.back().mutable_data());
   }
   for (auto _ : state)
-    if (!(*executable)->run(0, buffers, static_cast<int>(state.range(0)))) return state.SkipWithError("the kernel failed");
+    if (!(*executable)->run(0, buffers, static_cast<int>(state.range(0))))
+      return state.SkipWithError("the kernel failed");
   state.SetBytesProcessed(state.iterations() * kElements * 4 * 3);
 }
 

@@ -9,7 +9,8 @@ namespace fusewright::grammar::fuse {
 using namespace tao::pegtl;  // NOLINT: a grammar reads like the formula only without qualifiers
 
 // --- Blanks and comments ---------------------------------------------------------------------------
-// `//` is floor division, and a comment only as the first thing on a line, where no division can stand. `///` documents.
+// `//` is floor division, and a comment only as the first thing on a line, where no division can stand. `///`
+// documents.
 
 struct rest_of_line : until<at<eolf>> {};
 struct hash_comment : seq<one<'#'>, rest_of_line> {};
@@ -24,15 +25,14 @@ struct token : seq<R, sep> {};
 
 // --- Names -----------------------------------------------------------------------------------------
 
-struct reserved_word : sor<TAO_PEGTL_STRING("include"), TAO_PEGTL_STRING("ruleset"), TAO_PEGTL_STRING("opclass"),
-                           TAO_PEGTL_STRING("op"), TAO_PEGTL_STRING("rewrite"), TAO_PEGTL_STRING("fuse"),
-                           TAO_PEGTL_STRING("match"), TAO_PEGTL_STRING("where"), TAO_PEGTL_STRING("let"),
-                           TAO_PEGTL_STRING("test"), TAO_PEGTL_STRING("reject"), TAO_PEGTL_STRING("if"),
-                           TAO_PEGTL_STRING("else"), TAO_PEGTL_STRING("and"), TAO_PEGTL_STRING("or"),
-                           TAO_PEGTL_STRING("not"), TAO_PEGTL_STRING("in"), TAO_PEGTL_STRING("as"),
-                           TAO_PEGTL_STRING("along"), TAO_PEGTL_STRING("fold"), TAO_PEGTL_STRING("true"),
-                           TAO_PEGTL_STRING("false"), TAO_PEGTL_STRING("inf"),
-                           TAO_PEGTL_STRING("to"), one<'_'>> {};
+struct reserved_word
+    : sor<TAO_PEGTL_STRING("include"), TAO_PEGTL_STRING("ruleset"), TAO_PEGTL_STRING("opclass"), TAO_PEGTL_STRING("op"),
+          TAO_PEGTL_STRING("rewrite"), TAO_PEGTL_STRING("fuse"), TAO_PEGTL_STRING("match"), TAO_PEGTL_STRING("where"),
+          TAO_PEGTL_STRING("let"), TAO_PEGTL_STRING("test"), TAO_PEGTL_STRING("reject"), TAO_PEGTL_STRING("if"),
+          TAO_PEGTL_STRING("else"), TAO_PEGTL_STRING("and"), TAO_PEGTL_STRING("or"), TAO_PEGTL_STRING("not"),
+          TAO_PEGTL_STRING("in"), TAO_PEGTL_STRING("as"), TAO_PEGTL_STRING("along"), TAO_PEGTL_STRING("fold"),
+          TAO_PEGTL_STRING("true"), TAO_PEGTL_STRING("false"), TAO_PEGTL_STRING("inf"), TAO_PEGTL_STRING("to"),
+          one<'_'>> {};
 struct reserved : seq<reserved_word, not_at<identifier_other>> {};
 struct name : seq<not_at<reserved>, identifier> {};
 /// The operators and, or, not have the names of words; in front of a parenthesis they are meant.
@@ -94,7 +94,8 @@ struct comma_or_semicolon : sor<comma, mark<';'>> {};
 
 struct integer : seq<plus<digit>, not_at<identifier_other>> {};
 struct exponent : seq<one<'e', 'E'>, opt<one<'+', '-'>>, plus<digit>> {};
-struct decimal : seq<plus<digit>, sor<seq<one<'.'>, plus<digit>, opt<exponent>>, exponent>, not_at<identifier_other>> {};
+struct decimal : seq<plus<digit>, sor<seq<one<'.'>, plus<digit>, opt<exponent>>, exponent>, not_at<identifier_other>> {
+};
 struct infinity : TAO_PEGTL_KEYWORD("inf") {};
 struct number : sor<decimal, integer, infinity> {};
 struct approximate : if_must<one<'~'>, number> {};
@@ -119,8 +120,8 @@ struct fold_body : sor<fold_block, fold_parens> {};
 struct fold_call : if_must<word_fold, fold_body> {};
 struct list_value : if_must<open_bracket, opt<expression, star<comma, must<expression>>>, close_bracket> {};
 struct nested : if_must<open_paren, expression, close_paren> {};
-struct primary : sor<token<number>, token<approximate>, token<text>, token<truth>, fold_call, call, token<name>, list_value,
-                     nested> {};
+struct primary : sor<token<number>, token<approximate>, token<text>, token<truth>, fold_call, call, token<name>,
+                     list_value, nested> {};
 
 struct slice_colon : seq<colon> {};
 struct index : if_must<open_bracket, opt<expression>, opt<slice_colon, opt<expression>>, close_bracket> {};
@@ -183,7 +184,8 @@ struct pattern : seq<product_pattern, star<sum_pattern_tail>> {};
 // --- Operator classes and segments of a fusion -------------------------------------------------------
 
 struct class_expression;
-struct class_braces : if_must<open_brace, token<operator_name>, star<comma, must<token<operator_name>>>, close_brace> {};
+struct class_braces : if_must<open_brace, token<operator_name>, star<comma, must<token<operator_name>>>, close_brace> {
+};
 struct class_nested : if_must<open_paren, class_expression, close_paren> {};
 struct class_primary : sor<class_braces, class_nested, token<operator_name>> {};
 struct class_operator : token<sor<seq<one<'|'>, not_at<one<'>'>>>, one<'-'>>> {};
@@ -203,7 +205,8 @@ struct chain : seq<list_must<segment, mark<'|', '>'>>, opt<times, opt<sharing>>>
 // --- Clauses of rules --------------------------------------------------------------------------------
 
 struct exactness_word : seq<token<name>, opt<if_must<open_paren, token<number>, close_paren>>> {};
-struct exactness : if_must<word_exactness, open_paren, exactness_word, star<comma, must<exactness_word>>, close_paren> {};
+struct exactness : if_must<word_exactness, open_paren, exactness_word, star<comma, must<exactness_word>>, close_paren> {
+};
 struct kernel : if_must<word_kernel, open_paren, token<name>, close_paren> {};
 struct requires_target : if_must<word_requires, word_target, open_paren, token<kebab_name>,
                                  star<comma, must<token<kebab_name>>>, close_paren> {};
@@ -229,7 +232,8 @@ struct test_body : if_must<open_brace, separators, star<test_clause, separators>
 struct because : if_must<word_because, expression> {};
 struct test_mark : seq<word_test> {};
 struct reject_mark : seq<word_reject> {};
-struct test : seq<sor<test_mark, reject_mark>, opt<not_at<word_because>, token<kebab_name>>, opt<because>, must<test_body>> {};
+struct test
+    : seq<sor<test_mark, reject_mark>, opt<not_at<word_because>, token<kebab_name>>, opt<because>, must<test_body>> {};
 
 struct common_clause : sor<where_clause, let_clause, to_clause, no_duplicate_clause, test> {};
 struct rewrite_clause : sor<match_pattern, common_clause> {};
@@ -268,7 +272,8 @@ struct start_of_rule : seq<open_brace, separators> {};
 struct end_of_rule : seq<close_brace> {};
 struct rewrite
     : if_must<word_rewrite, token<kebab_name>, header, start_of_rule, star<rewrite_clause, separators>, end_of_rule> {};
-struct fuse : if_must<word_fuse, token<kebab_name>, header, start_of_rule, star<fuse_clause, separators>, end_of_rule> {};
+struct fuse : if_must<word_fuse, token<kebab_name>, header, start_of_rule, star<fuse_clause, separators>, end_of_rule> {
+};
 
 struct declaration : sor<include, ruleset, opclass, op, rewrite, fuse> {};
 struct item : seq<opt<documentation>, must<declaration>, separators> {};

@@ -134,7 +134,8 @@ Scalars::V Scalars::to_float(DType from, DType to, V value) {
   if (to == DType::kF16 && wide) {  // from 65520 on all is infinity, and up to 2^17 all is exact in f32
     const auto min = is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
     value = builder_.CreateBinaryIntrinsic(min, value, like(value, std::int64_t{1 << 17}));
-    if (is_signed) value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, like(value, -std::int64_t{1 << 17}));
+    if (is_signed)
+      value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, like(value, -std::int64_t{1 << 17}));
   }
   V real = is_signed ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
   return round(to, real);
@@ -151,7 +152,8 @@ Scalars::V Scalars::convert(DType from, DType to, V value) {
     return builder_.CreateIntrinsic(saturate, {type, value->getType()}, {value});
   }
   if (to == DType::kPred) return builder_.CreateICmpNE(value, like(value, std::int64_t{0}));
-  return ops::is_signed_integer(from) ? builder_.CreateSExtOrTrunc(value, type) : builder_.CreateZExtOrTrunc(value, type);
+  return ops::is_signed_integer(from) ? builder_.CreateSExtOrTrunc(value, type)
+                                      : builder_.CreateZExtOrTrunc(value, type);
 }
 
 Scalars::V Scalars::bitcast(DType from, DType to, V value) {

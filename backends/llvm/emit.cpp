@@ -65,8 +65,13 @@ Uses uses_of(const Kernel& kernel, const kernel::Launch& launch) {
 class LaunchEmitter {
  public:
   LaunchEmitter(const Kernel& kernel, const kernel::Launch& launch, const Target& target, llvm::Module& module)
-      : kernel_(kernel), launch_(launch), target_(target), module_(module), builder_(module.getContext()),
-        expressions_(kernel, module, builder_, target), uses_(uses_of(kernel, launch)) {}
+      : kernel_(kernel),
+        launch_(launch),
+        target_(target),
+        module_(module),
+        builder_(module.getContext()),
+        expressions_(kernel, module, builder_, target),
+        uses_(uses_of(kernel, launch)) {}
 
   void run(const std::string& name) {
     const bool cpu = target_.family == TargetFamily::kCpu;
@@ -96,7 +101,8 @@ class LaunchEmitter {
       function.addParamAttr(arg, llvm::Attribute::getWithAlignment(context, llvm::Align(kAlign)));
       if (constant(buffer, b)) function.addParamAttr(arg, llvm::Attribute::ReadOnly);
       if (buffer.elements > 0)
-        function.addParamAttr(arg, llvm::Attribute::getWithDereferenceableBytes(context, static_cast<std::uint64_t>(bytes_of(buffer))));
+        function.addParamAttr(
+            arg, llvm::Attribute::getWithDereferenceableBytes(context, static_cast<std::uint64_t>(bytes_of(buffer))));
       ++arg;
     }
   }
@@ -123,7 +129,8 @@ class LaunchEmitter {
     return function;
   }
 
-  // The entry reads the addresses and calls the code proper, which is not inlined so that it keeps its noalias arguments.
+  // The entry reads the addresses and calls the code proper, which is not inlined so that it keeps its noalias
+  // arguments.
   llvm::Function* cpu_function(const std::string& name) {
     std::vector<llvm::Type*> types = buffer_types();
     const std::size_t buffers = types.size();
@@ -160,7 +167,8 @@ class LaunchEmitter {
         if (uses_.touched[b]) place.address = stack(buffer);
       } else {
         llvm::Value* scratch = function_->getArg(static_cast<unsigned>(function_->arg_size()) - 3);
-        place.address = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), scratch, static_cast<std::uint64_t>(offset));
+        place.address =
+            builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), scratch, static_cast<std::uint64_t>(offset));
         offset += (bytes_of(buffer) + kAlign - 1) / kAlign * kAlign;
       }
       expressions_.set(BufferId(b), place);
@@ -192,7 +200,8 @@ class LaunchEmitter {
   void debug_scope() {
     llvm::DIBuilder debug(module_);
     llvm::DIFile* file = debug.createFile(kernel_.name, "");
-    debug.createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C), file, "fusewright", true, "", 0, "", llvm::DICompileUnit::NoDebug);
+    debug.createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C), file, "fusewright", true, "", 0, "",
+                            llvm::DICompileUnit::NoDebug);
     scope_ = debug.createFunction(file, function_->getName(), function_->getName(), file, 0,
                                   debug.createSubroutineType(debug.getOrCreateTypeArray({})), 0, llvm::DINode::FlagZero,
                                   llvm::DISubprogram::SPFlagDefinition);
@@ -204,7 +213,8 @@ class LaunchEmitter {
   }
 
   void locate(std::uint32_t line) {
-    if (scope_ != nullptr) builder_.SetCurrentDebugLocation(llvm::DILocation::get(module_.getContext(), line, 0, scope_));
+    if (scope_ != nullptr)
+      builder_.SetCurrentDebugLocation(llvm::DILocation::get(module_.getContext(), line, 0, scope_));
   }
 
   void body(const std::vector<StmtId>& stmts) {
@@ -222,7 +232,8 @@ class LaunchEmitter {
         }
         case Stmt::Kind::kIf: condition(s); break;
         case Stmt::Kind::kBarrier:
-          builder_.CreateCall(module_.getOrInsertFunction("fw_barrier", llvm::FunctionType::get(builder_.getVoidTy(), false)));
+          builder_.CreateCall(
+              module_.getOrInsertFunction("fw_barrier", llvm::FunctionType::get(builder_.getVoidTy(), false)));
           break;
       }
     }
@@ -289,8 +300,10 @@ class LaunchEmitter {
     auto* head = builder_.GetInsertBlock();
     auto* loop = llvm::BasicBlock::Create(context, "loop", function_);
     auto* after = llvm::BasicBlock::Create(context, "after", function_);
-    if (least >= 1) builder_.CreateBr(loop);
-    else builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), loop, after);
+    if (least >= 1)
+      builder_.CreateBr(loop);
+    else
+      builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), loop, after);
     builder_.SetInsertPoint(loop);
     llvm::PHINode* i = builder_.CreatePHI(builder_.getInt64Ty(), 2);
     i->addIncoming(begin, head);
@@ -310,7 +323,8 @@ class LaunchEmitter {
   // Grid and thread loops are the machine's: each thread runs the body once.
   void position(const Stmt& s, const char* function, const Value& extent) {
     llvm::Type* word = builder_.getInt32Ty();
-    llvm::CallInst* call = builder_.CreateCall(module_.getOrInsertFunction(function, llvm::FunctionType::get(word, false)));
+    llvm::CallInst* call =
+        builder_.CreateCall(module_.getOrInsertFunction(function, llvm::FunctionType::get(word, false)));
     Value var;
     var.v = builder_.CreateZExt(call, builder_.getInt64Ty());
     var.low = 0;
@@ -333,7 +347,8 @@ class LaunchEmitter {
 Status check_dtypes(const Kernel& kernel) {
   const auto check = [&](ops::DType dtype) -> Status {
     if (dtype <= ops::DType::kF64) return {};
-    return fail(ErrorKind::kUnsupported, fmt::format("kernel {}: no code can be made for {}", kernel.name, ops::name(dtype)));
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("kernel {}: no code can be made for {}", kernel.name, ops::name(dtype)));
   };
   for (const Buffer& buffer : kernel.buffers) FW_TRY_STATUS(check(buffer.dtype));
   for (const Expr& expr : kernel.exprs) FW_TRY_STATUS(check(expr.dtype));
@@ -345,15 +360,18 @@ Status check_dtypes(const Kernel& kernel) {
 std::int64_t scratch_bytes(const Kernel& kernel, const Target& target) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : kernel.buffers)
-    if (buffer.space == Space::kLocal && !on_stack(buffer, target)) bytes += (bytes_of(buffer) + kAlign - 1) / kAlign * kAlign;
+    if (buffer.space == Space::kLocal && !on_stack(buffer, target))
+      bytes += (bytes_of(buffer) + kAlign - 1) / kAlign * kAlign;
   return bytes;
 }
 
-Status emit_kernel(const Kernel& kernel, const std::vector<std::string>& names, const Target& target, llvm::Module& module) {
+Status emit_kernel(const Kernel& kernel, const std::vector<std::string>& names, const Target& target,
+                   llvm::Module& module) {
   FW_CHECK(kernel.family == target.family) << kernel.name << " is for the other family of machines";
   FW_CHECK(names.size() == kernel.launches.size());
   FW_TRY_STATUS(check_dtypes(kernel));
-  for (std::size_t i = 0; i < names.size(); ++i) LaunchEmitter(kernel, kernel.launches[i], target, module).run(names[i]);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    LaunchEmitter(kernel, kernel.launches[i], target, module).run(names[i]);
   return {};
 }
 

@@ -15,10 +15,12 @@ namespace fusewright::backend_llvm {
 
 /// Adds the kernel's launches to the module, one function each, named `names[launch]`. Nothing is optimised yet.
 ///
-/// CPU: `void name(ptr buffers, ptr scratch, i64 begin, i64 end)` runs iterations [begin, end) of the launch's parallel loop.
-///   `buffers` points to the addresses of all global buffers in order; `scratch` to scratch_bytes(kernel, target) bytes that
-///   are this thread's own, 64-byte aligned.
-/// GPU: `void name(ptr addrspace(global_space) ...)`, one argument for each global buffer in order, run by every thread.
+/// CPU: `void name(ptr buffers, ptr scratch, i64 begin, i64 end)` runs iterations [begin, end) of the launch's parallel
+/// loop.
+///   `buffers` points to the addresses of all global buffers in order; `scratch` to scratch_bytes(kernel, target) bytes
+///   that are this thread's own, 64-byte aligned.
+/// GPU: `void name(ptr addrspace(global_space) ...)`, one argument for each global buffer in order, run by every
+/// thread.
 ///
 /// Global buffers are 64-byte aligned and do not overlap; inputs do not change while a launch runs.
 /// Errors: kUnsupported, naming the kernel and a dtype that has no lowering (4-bit, f8 and complex ones).

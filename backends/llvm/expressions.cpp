@@ -96,7 +96,8 @@ llvm::Value* Expressions::widen(const Value& value) {
   if (value.stride == 0) return splat;
   std::vector<llvm::Constant*> steps;
   for (int lane = 0; lane < lanes; ++lane)
-    steps.push_back(llvm::ConstantInt::get(value.v->getType(), static_cast<std::uint64_t>(lane * value.stride), true, true));
+    steps.push_back(
+        llvm::ConstantInt::get(value.v->getType(), static_cast<std::uint64_t>(lane * value.stride), true, true));
   return builder_.CreateAdd(splat, llvm::ConstantVector::get(steps));
 }
 
@@ -139,7 +140,8 @@ Value Expressions::affine_op(const Expr& expr, const Value& a, const Value& b) {
       out.v = builder_.CreateSub(a.v, b.v);
       out.stride = a.stride - b.stride;
       out.multiple = std::gcd(a.multiple, b.multiple);
-      return bounded(out, saturated_add(a.low, saturated_mul(b.high, -1)), saturated_add(a.high, saturated_mul(b.low, -1)));
+      return bounded(out, saturated_add(a.low, saturated_mul(b.high, -1)),
+                     saturated_add(a.high, saturated_mul(b.low, -1)));
     case ScalarOp::kMul: {
       // Lanes rise evenly only when the other factor is a number.
       const Value& factor = known(b) ? b : a;
@@ -176,7 +178,8 @@ Value Expressions::divide(const Expr& expr, const Value& a) {
   const auto scalar = [&](llvm::Value* v, std::int64_t high) {
     llvm::Type* type = v->getType();
     // 32-bit division is far cheaper, where the value is known to be small.
-    const bool narrow = high <= std::numeric_limits<std::uint32_t>::max() && by <= std::numeric_limits<std::uint32_t>::max();
+    const bool narrow =
+        high <= std::numeric_limits<std::uint32_t>::max() && by <= std::numeric_limits<std::uint32_t>::max();
     llvm::Type* small = with_lanes(builder_.getInt32Ty(), lanes_of(type));
     llvm::Value* x = narrow ? builder_.CreateTrunc(v, small) : v;
     llvm::Value* divisor = llvm::ConstantInt::get(x->getType(), static_cast<std::uint64_t>(by));
@@ -187,16 +190,20 @@ Value Expressions::divide(const Expr& expr, const Value& a) {
   Value out;
   out.low = 0;
   out.high = mod ? std::min(high, by - 1) : high / by;
-  if (mod) out.multiple = std::gcd(a.multiple, by);
-  else if (a.multiple % by == 0) out.multiple = a.multiple / by;
+  if (mod)
+    out.multiple = std::gcd(a.multiple, by);
+  else if (a.multiple % by == 0)
+    out.multiple = a.multiple / by;
 
   if (!a.wide) {
     const std::int64_t step = std::gcd(a.multiple, by);  // v mod `by` is at most by - step
     const bool inside = a.stride >= 0 && saturated_mul(a.stride, lanes - 1) < step;
     if (a.stride == 0 || a.stride % by == 0 || inside) {
       out.v = high < by ? (mod ? a.v : llvm::ConstantInt::get(a.v->getType(), 0)) : scalar(a.v, high);
-      if (a.stride != 0 && inside) out.stride = mod ? a.stride : 0;
-      else if (a.stride != 0) out.stride = mod ? 0 : a.stride / by;
+      if (a.stride != 0 && inside)
+        out.stride = mod ? a.stride : 0;
+      else if (a.stride != 0)
+        out.stride = mod ? 0 : a.stride / by;
       return out;
     }
   }
@@ -252,7 +259,8 @@ llvm::Value* Expressions::load_lanes(BufferId buffer, const Value& index) {
   llvm::Type* all = with_lanes(one, lanes);
   const llvm::Align natural(static_cast<std::uint64_t>(ops::byte_width(dtype)));
   if (!index.wide && index.stride == 1)
-    return marked(builder_.CreateAlignedLoad(all, element(buffer, index.v), std::max(natural, alignment(buffer, index))), place);
+    return marked(
+        builder_.CreateAlignedLoad(all, element(buffer, index.v), std::max(natural, alignment(buffer, index))), place);
   if (!index.wide && index.stride == -1) {
     llvm::Value* last = element(buffer, lane_index(index, lanes - 1));
     return builder_.CreateVectorReverse(marked(builder_.CreateAlignedLoad(all, last, natural), place));
@@ -288,7 +296,8 @@ void Expressions::store(BufferId buffer, const Value& index, const Value& value)
     return;
   }
   if (!index.wide && index.stride == -1) {
-    builder_.CreateAlignedStore(builder_.CreateVectorReverse(all), element(buffer, lane_index(index, lanes - 1)), natural);
+    builder_.CreateAlignedStore(builder_.CreateVectorReverse(all), element(buffer, lane_index(index, lanes - 1)),
+                                natural);
     return;
   }
   for (int lane = 0; lane < lanes; ++lane)

@@ -11,11 +11,11 @@ namespace fusewright::backend_llvm {
 /// An expression's value while code is written. In a vector loop it stands for one element in each lane, and is kept as
 /// narrow as it is known to be: the same in all lanes, or (s64) rising evenly from lane to lane, or a vector.
 struct Value {
-  llvm::Value* v = nullptr;   ///< a vector when `wide`, else the scalar of lane 0
+  llvm::Value* v = nullptr;  ///< a vector when `wide`, else the scalar of lane 0
   bool wide = false;
-  std::int64_t stride = 0;    ///< lane l holds v + l * stride
-  std::int64_t multiple = 1;  ///< s64: v is a multiple of this; 0 when v is 0
-  std::int64_t low = std::numeric_limits<std::int64_t>::min();   ///< s64: bounds of v
+  std::int64_t stride = 0;                                      ///< lane l holds v + l * stride
+  std::int64_t multiple = 1;                                    ///< s64: v is a multiple of this; 0 when v is 0
+  std::int64_t low = std::numeric_limits<std::int64_t>::min();  ///< s64: bounds of v
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
 
   bool uniform() const { return !wide && stride == 0; }
@@ -25,16 +25,21 @@ Value constant_index(llvm::Value* v, std::int64_t value);
 /// A buffer as the code of one launch sees it: the address, and what its accesses are marked with.
 struct Place {
   llvm::Value* address = nullptr;
-  std::int64_t align = 64;   ///< of the address, in bytes
-  bool constant = false;     ///< nobody writes it while the launch runs
+  std::int64_t align = 64;  ///< of the address, in bytes
+  bool constant = false;    ///< nobody writes it while the launch runs
 };
 
 /// Writes the expressions and memory accesses of one launch.
 class Expressions {
  public:
   Expressions(const kernel::Kernel& kernel, llvm::Module& module, llvm::IRBuilder<>& builder, const Target& target)
-      : kernel_(kernel), builder_(builder), target_(target), scalars_(module, builder, target),
-        vars_(kernel.vars.size()), memo_(kernel.exprs.size()), stamps_(kernel.exprs.size(), 0),
+      : kernel_(kernel),
+        builder_(builder),
+        target_(target),
+        scalars_(module, builder, target),
+        vars_(kernel.vars.size()),
+        memo_(kernel.exprs.size()),
+        stamps_(kernel.exprs.size(), 0),
         places_(kernel.buffers.size()) {}
 
   int lanes = 1;  ///< of the vector loop around, 1 outside

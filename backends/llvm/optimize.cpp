@@ -18,9 +18,9 @@ namespace fusewright::backend_llvm {
 
 namespace {
 
-constexpr std::size_t kManyMathCalls = 400;   // inlined, a call is 30 to 100 instructions
-constexpr std::size_t kLargeModule = 6000;    // instructions before inlining
-constexpr std::size_t kLongBlock = 2000;      // instructions in a row
+constexpr std::size_t kManyMathCalls = 400;  // inlined, a call is 30 to 100 instructions
+constexpr std::size_t kLargeModule = 6000;   // instructions before inlining
+constexpr std::size_t kLongBlock = 2000;     // instructions in a row
 constexpr std::size_t kPiece = 1000;
 
 std::size_t calls_of_math(const llvm::Module& module) {
@@ -44,7 +44,8 @@ void cut_long_blocks(llvm::Module& module) {
       if (block.size() <= kLongBlock) continue;
       std::size_t count = 0;
       for (llvm::Instruction& at : block)
-        if (!llvm::isa<llvm::PHINode, llvm::AllocaInst>(at) && !at.isTerminator() && count++ % kPiece == 0) cuts.push_back(&at);
+        if (!llvm::isa<llvm::PHINode, llvm::AllocaInst>(at) && !at.isTerminator() && count++ % kPiece == 0)
+          cuts.push_back(&at);
       cuts.push_back(block.getTerminator());
     }
     std::vector<llvm::BasicBlock*> pieces;

@@ -13,8 +13,8 @@ class TargetMachine;
 
 namespace fusewright::backend_llvm {
 
-/// Links the math functions that the module calls, as functions of its own: inlined where the optimiser runs, or kept as
-/// calls where there are so many that inlined code would be too large.
+/// Links the math functions that the module calls, as functions of its own: inlined where the optimiser runs, or kept
+/// as calls where there are so many that inlined code would be too large.
 Status link_math(llvm::Module& module, const Target& target);
 
 /// LLVM's pipeline for the module, a cheaper one for very large modules. Floating point is left as written: no

@@ -100,11 +100,28 @@ Scalars::V Scalars::float_op(ScalarOp op, const std::vector<V>& x) {
     case ScalarOp::kRem: return math("rem", x);
     case ScalarOp::kPow: return math("pow", x);
     case ScalarOp::kAtan2: return math("atan2", x);
-    case ScalarOp::kCopy: case ScalarOp::kConvert: case ScalarOp::kBitcast: case ScalarOp::kSelect:
-    case ScalarOp::kNot: case ScalarOp::kPopcount: case ScalarOp::kClz: case ScalarOp::kIsFinite:
-    case ScalarOp::kIsNan: case ScalarOp::kIsInf: case ScalarOp::kAnd: case ScalarOp::kOr: case ScalarOp::kXor:
-    case ScalarOp::kShl: case ScalarOp::kShrArithmetic: case ScalarOp::kShrLogical: case ScalarOp::kEq:
-    case ScalarOp::kNe: case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe: break;
+    case ScalarOp::kCopy:
+    case ScalarOp::kConvert:
+    case ScalarOp::kBitcast:
+    case ScalarOp::kSelect:
+    case ScalarOp::kNot:
+    case ScalarOp::kPopcount:
+    case ScalarOp::kClz:
+    case ScalarOp::kIsFinite:
+    case ScalarOp::kIsNan:
+    case ScalarOp::kIsInf:
+    case ScalarOp::kAnd:
+    case ScalarOp::kOr:
+    case ScalarOp::kXor:
+    case ScalarOp::kShl:
+    case ScalarOp::kShrArithmetic:
+    case ScalarOp::kShrLogical:
+    case ScalarOp::kEq:
+    case ScalarOp::kNe:
+    case ScalarOp::kLt:
+    case ScalarOp::kLe:
+    case ScalarOp::kGt:
+    case ScalarOp::kGe: break;
   }
   FW_CHECK(false) << ops::name(op) << " gives no float";
   return nullptr;
@@ -145,8 +162,10 @@ Scalars::V Scalars::divide(ScalarOp op, DType dtype, V a, V b) {
   V by_zero = builder_.CreateICmpEQ(b, zero);
   V unsafe = by_zero;
   if (is_signed) {
-    V lowest = llvm::ConstantInt::get(a->getType(), llvm::APInt::getSignedMinValue(a->getType()->getScalarSizeInBits()));
-    V overflow = builder_.CreateAnd(builder_.CreateICmpEQ(b, like(b, std::int64_t{-1})), builder_.CreateICmpEQ(a, lowest));
+    V lowest =
+        llvm::ConstantInt::get(a->getType(), llvm::APInt::getSignedMinValue(a->getType()->getScalarSizeInBits()));
+    V overflow =
+        builder_.CreateAnd(builder_.CreateICmpEQ(b, like(b, std::int64_t{-1})), builder_.CreateICmpEQ(a, lowest));
     unsafe = builder_.CreateOr(by_zero, overflow);
   }
   V divisor = builder_.CreateSelect(unsafe, one, b);
@@ -158,7 +177,8 @@ Scalars::V Scalars::divide(ScalarOp op, DType dtype, V a, V b) {
   rest = builder_.CreateSelect(by_zero, a, rest);
   if (op == ScalarOp::kRem || !is_signed) return rest;
   V differ = builder_.CreateICmpSLT(builder_.CreateXor(rest, b), zero);
-  V move = builder_.CreateAnd(differ, builder_.CreateAnd(builder_.CreateICmpNE(rest, zero), builder_.CreateNot(by_zero)));
+  V move =
+      builder_.CreateAnd(differ, builder_.CreateAnd(builder_.CreateICmpNE(rest, zero), builder_.CreateNot(by_zero)));
   return builder_.CreateSelect(move, builder_.CreateAdd(rest, b), rest);
 }
 
@@ -225,9 +245,13 @@ Scalars::V Scalars::int_op(ScalarOp op, DType dtype, const std::vector<V>& x) {
     return builder_.CreateBinaryIntrinsic(is_signed ? s : u, a, b);
   };
   switch (op) {
-    case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kTrunc: case ScalarOp::kRoundEven:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kTrunc:
+    case ScalarOp::kRoundEven:
     case ScalarOp::kRoundAway: return x[0];
-    case ScalarOp::kAbs: return is_signed ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x[0], builder_.getFalse()) : x[0];
+    case ScalarOp::kAbs:
+      return is_signed ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x[0], builder_.getFalse()) : x[0];
     case ScalarOp::kNeg: return builder_.CreateNeg(x[0]);
     case ScalarOp::kSign: {
       V low = like(x[0], std::int64_t{is_signed ? -1 : 0}), one = like(x[0], std::int64_t{1});
@@ -239,24 +263,57 @@ Scalars::V Scalars::int_op(ScalarOp op, DType dtype, const std::vector<V>& x) {
     case ScalarOp::kAdd: return builder_.CreateAdd(x[0], x[1]);
     case ScalarOp::kSub: return builder_.CreateSub(x[0], x[1]);
     case ScalarOp::kMul: return builder_.CreateMul(x[0], x[1]);
-    case ScalarOp::kDiv: case ScalarOp::kRem: case ScalarOp::kMod: return divide(op, dtype, x[0], x[1]);
+    case ScalarOp::kDiv:
+    case ScalarOp::kRem:
+    case ScalarOp::kMod: return divide(op, dtype, x[0], x[1]);
     case ScalarOp::kPow:
-      return by_lane(x, register_type(dtype), [&](const std::vector<V>& one) { return int_pow(dtype, one[0], one[1]); });
+      return by_lane(x, register_type(dtype),
+                     [&](const std::vector<V>& one) { return int_pow(dtype, one[0], one[1]); });
     case ScalarOp::kMax: return binary(smax, umax, x[0], x[1]);
     case ScalarOp::kMin: return binary(smin, umin, x[0], x[1]);
     case ScalarOp::kAnd: return builder_.CreateAnd(x[0], x[1]);
     case ScalarOp::kOr: return builder_.CreateOr(x[0], x[1]);
     case ScalarOp::kXor: return builder_.CreateXor(x[0], x[1]);
-    case ScalarOp::kShl: case ScalarOp::kShrArithmetic: case ScalarOp::kShrLogical: return shift(op, dtype, x[0], x[1]);
+    case ScalarOp::kShl:
+    case ScalarOp::kShrArithmetic:
+    case ScalarOp::kShrLogical: return shift(op, dtype, x[0], x[1]);
     case ScalarOp::kClamp: return binary(smin, umin, binary(smax, umax, x[1], x[0]), x[2]);
     case ScalarOp::kFma: return builder_.CreateAdd(builder_.CreateMul(x[0], x[1]), x[2]);
-    case ScalarOp::kExp: case ScalarOp::kExpm1: case ScalarOp::kLog: case ScalarOp::kLog1p: case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt: case ScalarOp::kCbrt: case ScalarOp::kSin: case ScalarOp::kCos: case ScalarOp::kTan:
-    case ScalarOp::kAsin: case ScalarOp::kAcos: case ScalarOp::kAtan: case ScalarOp::kSinh: case ScalarOp::kCosh:
-    case ScalarOp::kTanh: case ScalarOp::kAsinh: case ScalarOp::kAcosh: case ScalarOp::kAtanh: case ScalarOp::kLogistic:
-    case ScalarOp::kErf: case ScalarOp::kAtan2: case ScalarOp::kIsFinite: case ScalarOp::kIsNan: case ScalarOp::kIsInf:
-    case ScalarOp::kConvert: case ScalarOp::kBitcast: case ScalarOp::kCopy: case ScalarOp::kSelect: case ScalarOp::kEq:
-    case ScalarOp::kNe: case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe: break;
+    case ScalarOp::kExp:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kSqrt:
+    case ScalarOp::kRsqrt:
+    case ScalarOp::kCbrt:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+    case ScalarOp::kTan:
+    case ScalarOp::kAsin:
+    case ScalarOp::kAcos:
+    case ScalarOp::kAtan:
+    case ScalarOp::kSinh:
+    case ScalarOp::kCosh:
+    case ScalarOp::kTanh:
+    case ScalarOp::kAsinh:
+    case ScalarOp::kAcosh:
+    case ScalarOp::kAtanh:
+    case ScalarOp::kLogistic:
+    case ScalarOp::kErf:
+    case ScalarOp::kAtan2:
+    case ScalarOp::kIsFinite:
+    case ScalarOp::kIsNan:
+    case ScalarOp::kIsInf:
+    case ScalarOp::kConvert:
+    case ScalarOp::kBitcast:
+    case ScalarOp::kCopy:
+    case ScalarOp::kSelect:
+    case ScalarOp::kEq:
+    case ScalarOp::kNe:
+    case ScalarOp::kLt:
+    case ScalarOp::kLe:
+    case ScalarOp::kGt:
+    case ScalarOp::kGe: break;
   }
   FW_CHECK(false) << ops::name(op) << " of integers";
   return nullptr;
@@ -266,10 +323,15 @@ Scalars::V Scalars::int_op(ScalarOp op, DType dtype, const std::vector<V>& x) {
 Scalars::V Scalars::pred_op(ScalarOp op, const std::vector<V>& x) {
   switch (op) {
     case ScalarOp::kNot: return builder_.CreateNot(x[0]);
-    case ScalarOp::kAnd: case ScalarOp::kMin: case ScalarOp::kMul: return builder_.CreateAnd(x[0], x[1]);
-    case ScalarOp::kOr: case ScalarOp::kMax: case ScalarOp::kAdd: return builder_.CreateOr(x[0], x[1]);
+    case ScalarOp::kAnd:
+    case ScalarOp::kMin:
+    case ScalarOp::kMul: return builder_.CreateAnd(x[0], x[1]);
+    case ScalarOp::kOr:
+    case ScalarOp::kMax:
+    case ScalarOp::kAdd: return builder_.CreateOr(x[0], x[1]);
     case ScalarOp::kXor: return builder_.CreateXor(x[0], x[1]);
-    case ScalarOp::kShl: case ScalarOp::kShrLogical: return builder_.CreateAnd(x[0], builder_.CreateNot(x[1]));
+    case ScalarOp::kShl:
+    case ScalarOp::kShrLogical: return builder_.CreateAnd(x[0], builder_.CreateNot(x[1]));
     case ScalarOp::kShrArithmetic: return x[0];
     default: break;
   }
@@ -326,7 +388,8 @@ Scalars::V Scalars::math(const char* function, const std::vector<V>& args) {
     const int half = lanes_of(pieces[0]->getType());
     std::vector<int> mask;
     for (int lane = 0; lane < 2 * half; ++lane) mask.push_back(lane);
-    for (std::size_t i = 0; i < pieces.size(); i += 2) joined.push_back(builder_.CreateShuffleVector(pieces[i], pieces[i + 1], mask));
+    for (std::size_t i = 0; i < pieces.size(); i += 2)
+      joined.push_back(builder_.CreateShuffleVector(pieces[i], pieces[i + 1], mask));
     pieces = std::move(joined);
   }
   if (lanes >= width) return pieces[0];

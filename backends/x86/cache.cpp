@@ -52,8 +52,10 @@ Cache::Cache(const std::string& setting) : folder_(folder_of(setting)) {
   if (folder_.empty()) return;
   std::error_code error;
   const bool made = fs::create_directories(folder_, error);
-  if (error) folder_.clear();
-  else if (made) fs::permissions(folder_, fs::perms::owner_all, error);  // what is in it gets executed
+  if (error)
+    folder_.clear();
+  else if (made)
+    fs::permissions(folder_, fs::perms::owner_all, error);  // what is in it gets executed
 }
 
 std::optional<std::string> Cache::load(const std::string& key) const {

@@ -27,8 +27,8 @@ using kernel::Kernel;
 
 namespace {
 
-/// Part of every key. Raise it when the passes or the code generator's settings change: what the lowering writes is itself
-/// part of the key.
+/// Part of every key. Raise it when the passes or the code generator's settings change: what the lowering writes is
+/// itself part of the key.
 constexpr const char* kPipeline = "pipeline 2, LLVM " LLVM_VERSION_STRING;
 
 /// A module with the kernel's code as the lowering writes it.
@@ -66,7 +66,8 @@ std::string key_of(const llvm::Module& module, const Machine& machine) {
   const std::span<const unsigned char> math = machine.target.math;
   stream << '\0' << kPipeline << '\0' << machine.cpu << '\0' << machine.features << '\0'
          << llvm::xxh3_64bits(llvm::ArrayRef<std::uint8_t>(math.data(), math.size()));
-  const auto hash = llvm::xxh3_128bits(llvm::ArrayRef<std::uint8_t>(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  const auto hash =
+      llvm::xxh3_128bits(llvm::ArrayRef<std::uint8_t>(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
@@ -78,7 +79,8 @@ Status in_parallel(std::size_t count, int threads, const Job& job) {
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) results[i] = job(i);
   };
-  const std::size_t most = threads > 0 ? static_cast<std::size_t>(threads) : std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t most =
+      threads > 0 ? static_cast<std::size_t>(threads) : std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> helpers;
   for (std::size_t t = 1; t < std::min(most, count); ++t) helpers.emplace_back(work);
   work();
@@ -102,7 +104,7 @@ Result<std::unique_ptr<kernel::Executable>> compile_x86(const std::vector<Kernel
   // Equal kernels share their code; in a network most blocks come several times.
   std::map<std::uint64_t, std::size_t> number_of;  // by structural hash
   std::vector<std::size_t> first;                  // kernel that stands for each number
-  std::vector<std::vector<std::string>> names;     // of its functions: by content, so that they say nothing of this list
+  std::vector<std::vector<std::string>> names;  // of its functions: by content, so that they say nothing of this list
   std::vector<std::size_t> number(kernels.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const auto [at, added] = number_of.try_emplace(kernel::hash(kernels[i]), first.size());

@@ -53,7 +53,8 @@ class X86Executable final : public kernel::Executable {
     while (scratch_.size() < static_cast<std::size_t>(threads)) {
       Memory memory(std::aligned_alloc(64, static_cast<std::size_t>((scratch_bytes_ + 63) / 64 * 64)));
       if (memory == nullptr)
-        return fail(ErrorKind::kResource, "no memory for " + std::to_string(scratch_bytes_) + " bytes of scratch a thread");
+        return fail(ErrorKind::kResource,
+                    "no memory for " + std::to_string(scratch_bytes_) + " bytes of scratch a thread");
       scratch_.push_back(std::move(memory));
     }
     return {};

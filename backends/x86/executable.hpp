@@ -17,8 +17,8 @@ struct LoadedKernel {
     std::int64_t iterations = 1;  ///< of the parallel loop
   };
   std::vector<Step> launches;
-  std::size_t buffers = 0;        ///< global ones
-  std::int64_t scratch_bytes = 0; ///< a thread
+  std::size_t buffers = 0;         ///< global ones
+  std::int64_t scratch_bytes = 0;  ///< a thread
 };
 
 std::unique_ptr<kernel::Executable> make_executable(std::unique_ptr<Loader> loader, std::vector<LoadedKernel> kernels);

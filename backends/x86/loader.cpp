@@ -26,10 +26,8 @@ Loader::~Loader() = default;
 
 Result<std::unique_ptr<Loader>> Loader::make(const std::vector<std::pair<std::string, void*>>& outside) {
   // Objects only: no platform, whose initialisers would have to be compiled, and no symbols of this process but these.
-  auto jit = orc::LLJITBuilder()
-                 .setPlatformSetUp(orc::setUpInactivePlatform)
-                 .setLinkProcessSymbolsByDefault(false)
-                 .create();
+  auto jit =
+      orc::LLJITBuilder().setPlatformSetUp(orc::setUpInactivePlatform).setLinkProcessSymbolsByDefault(false).create();
   if (!jit) return loader_error(jit.takeError());
   orc::SymbolMap symbols;
   const auto define = [&](const char* name, auto* function) {
@@ -42,7 +40,8 @@ Result<std::unique_ptr<Loader>> Loader::make(const std::vector<std::pair<std::st
   for (const auto& [name, function] : outside)
     symbols[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function),
                                               llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
-  if (auto error = (*jit)->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols)))) return loader_error(std::move(error));
+  if (auto error = (*jit)->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
+    return loader_error(std::move(error));
   return std::unique_ptr<Loader>(new Loader(std::make_unique<Jit>(Jit{std::move(*jit)})));
 }
 

@@ -60,8 +60,10 @@ Result<Machine> find_machine(const std::string& cpu) {
   // With no name of a CPU LLVM stays silent where it would print a warning to the user's terminal.
   const std::unique_ptr<llvm::MCSubtargetInfo> names(target->createMCSubtargetInfo(triple, "", ""));
   if (!names->isCPUStringValid(machine.cpu))
-    return fail(ErrorKind::kUnsupported, "unknown x86 CPU '" + machine.cpu + "' (avx2, avx512, or a name LLVM knows, such as znver4)");
-  const std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(triple, machine.cpu, machine.features));
+    return fail(ErrorKind::kUnsupported,
+                "unknown x86 CPU '" + machine.cpu + "' (avx2, avx512, or a name LLVM knows, such as znver4)");
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(triple, machine.cpu, machine.features));
   if (!info->checkFeatures("+avx2,+fma,+f16c"))
     return fail(ErrorKind::kUnsupported, "the CPU '" + machine.cpu + "' has no AVX2, FMA and F16C, which kernels need");
   machine.avx512 = info->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl");

@@ -15,7 +15,7 @@ namespace fusewright::backend_x86 {
 
 /// The CPU that code is made for.
 struct Machine {
-  std::string cpu, features;      ///< in LLVM's words
+  std::string cpu, features;  ///< in LLVM's words
   bool avx512 = false;
   backend_llvm::Target target;
 };

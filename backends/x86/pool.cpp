@@ -54,8 +54,10 @@ void Pool::run(int threads, std::int64_t count, Work work, void* context) {
   // Who is not inside now stays out; those inside finish their last piece.
   gate_.fetch_and(~kOpen);
   for (int spin = 0; (gate_.load(std::memory_order_acquire) & kInside) != 0; ++spin) {
-    if (spin < kSpins) _mm_pause();
-    else std::this_thread::yield();
+    if (spin < kSpins)
+      _mm_pause();
+    else
+      std::this_thread::yield();
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace fusewright::backend_x86 {
 
-/// Threads that stay, for loops of a few microseconds: who waits spins a little before it sleeps, and nobody waits for a
-/// thread that has not woken up in time to help.
+/// Threads that stay, for loops of a few microseconds: who waits spins a little before it sleeps, and nobody waits for
+/// a thread that has not woken up in time to help.
 class Pool {
  public:
   /// work(slot, begin, end) with a slot of its own for each thread that takes part, 0 for the caller's.

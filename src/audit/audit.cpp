@@ -51,7 +51,9 @@ Json to_json(const plan::Plan& plan, const saturate::Saturated* saturated) {
   for (const plan::Group& group : plan.groups) bytes += group.bytes;
   json["groups_count"] = plan.groups.size();
   json["bytes"] = bytes;
-  json["unfused"] = {{"kernels", plan.unfused_kernels}, {"bytes", plan.unfused_bytes}, {"seconds_estimated", plan.unfused_seconds_estimated}};
+  json["unfused"] = {{"kernels", plan.unfused_kernels},
+                     {"bytes", plan.unfused_bytes},
+                     {"seconds_estimated", plan.unfused_seconds_estimated}};
   json["extraction"] = {{"cost", plan.extraction.cost}, {"bound", plan.extraction.bound}, {"gap", plan.extraction.gap}};
   const auto cuts = cuts_by_writer(plan);
   json["groups"] = Json::array();
@@ -64,7 +66,8 @@ Json to_json(const plan::Plan& plan, const saturate::Saturated* saturated) {
     item["fuse_rule"] = group.fuse_rule;
     item["rewrites"] = Json::array();
     for (const plan::RewriteUse& use : group.rewrites)
-      item["rewrites"].push_back({{"rule", use.rule}, {"exactness", use.exactness}, {"source_nodes", use.source_nodes}});
+      item["rewrites"].push_back(
+          {{"rule", use.rule}, {"exactness", use.exactness}, {"source_nodes", use.source_nodes}});
     item["source_nodes"] = group.source_nodes;
     item["bytes_before"] = bytes_before(plan.graph, group);
     item["bytes"] = group.bytes;
@@ -75,7 +78,10 @@ Json to_json(const plan::Plan& plan, const saturate::Saturated* saturated) {
     item["cuts"] = Json::array();
     for (auto [at, end] = cuts.equal_range(group.name); at != end; ++at) {
       const plan::Cut& cut = *at->second;
-      Json c = {{"tensor", plan.graph[cut.value.node].name}, {"reader", cut.consumer}, {"why", name(cut.why)}, {"reason", cut.reason}};
+      Json c = {{"tensor", plan.graph[cut.value.node].name},
+                {"reader", cut.consumer},
+                {"why", name(cut.why)},
+                {"reason", cut.reason}};
       if (cut.seconds_fused > 0 || cut.seconds_cut > 0) {
         c["seconds_fused"] = cut.seconds_fused;
         c["seconds_cut"] = cut.seconds_cut;
@@ -115,20 +121,25 @@ std::string to_text(const plan::Plan& plan, const saturate::Saturated* saturated
     for (const plan::RewriteUse& use : group.rewrites)
       out += fmt::format("    rewrite   {} ({}) on {}\n", use.rule, use.exactness, fmt::join(use.source_nodes, ", "));
     out += fmt::format("    bytes     {} as one kernel, {} one by one\n", group.bytes, bytes_before(plan.graph, group));
-    if (group.unsupported.empty()) out += fmt::format("    estimate  {:.2f} us: {}\n", 1e6 * group.seconds_estimated, group.cost_explanation);
-    else out += fmt::format("    no kernel {}\n", group.unsupported);
+    if (group.unsupported.empty())
+      out += fmt::format("    estimate  {:.2f} us: {}\n", 1e6 * group.seconds_estimated, group.cost_explanation);
+    else
+      out += fmt::format("    no kernel {}\n", group.unsupported);
     for (auto [at, end] = cuts.equal_range(group.name); at != end; ++at) {
       const plan::Cut& cut = *at->second;
-      out += fmt::format("    cut       {} -> {}: {}: {}\n", plan.graph[cut.value.node].name, cut.consumer.empty() ? "(output)" : cut.consumer,
-                         name(cut.why), cut.reason);
+      out += fmt::format("    cut       {} -> {}: {}: {}\n", plan.graph[cut.value.node].name,
+                         cut.consumer.empty() ? "(output)" : cut.consumer, name(cut.why), cut.reason);
     }
   }
-  out += fmt::format("{} groups, {} bytes; unfused {} kernels, {} bytes\n", plan.groups.size(), bytes, plan.unfused_kernels, plan.unfused_bytes);
-  out += fmt::format("estimated {:.2f} us, no plan under {:.2f} us (gap {:.1f} %); unfused {:.2f} us\n", 1e6 * plan.extraction.cost,
-                     1e6 * plan.extraction.bound, 100 * plan.extraction.gap, 1e6 * plan.unfused_seconds_estimated);
+  out += fmt::format("{} groups, {} bytes; unfused {} kernels, {} bytes\n", plan.groups.size(), bytes,
+                     plan.unfused_kernels, plan.unfused_bytes);
+  out += fmt::format("estimated {:.2f} us, no plan under {:.2f} us (gap {:.1f} %); unfused {:.2f} us\n",
+                     1e6 * plan.extraction.cost, 1e6 * plan.extraction.bound, 100 * plan.extraction.gap,
+                     1e6 * plan.unfused_seconds_estimated);
   if (saturated != nullptr)
     for (const saturate::RuleTrace& rule : saturated->trace.rules)
-      if (rule.applied > 0) out += fmt::format("rule {}: {} matches, {} applied\n", rule.name, rule.matches, rule.applied);
+      if (rule.applied > 0)
+        out += fmt::format("rule {}: {} matches, {} applied\n", rule.name, rule.matches, rule.applied);
   return out;
 }
 

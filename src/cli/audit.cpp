@@ -19,8 +19,10 @@ Result<int> audit(const ModelArguments& args) {
   FW_TRY(const driver::Compilation c, driver::plan(options));
   if (options.progress) options.progress("");
   const saturate::Saturated* saturated = c.saturated ? &*c.saturated : nullptr;
-  if (args.json) fmt::print("{}\n", audit::to_json(*c.plan, saturated).dump(2));
-  else fmt::print("{}", audit::to_text(*c.plan, saturated));
+  if (args.json)
+    fmt::print("{}\n", audit::to_json(*c.plan, saturated).dump(2));
+  else
+    fmt::print("{}", audit::to_text(*c.plan, saturated));
   return kOk;
 }
 
@@ -45,8 +47,8 @@ struct PrintArguments {
   bool before = false, after = false;
 };
 
-// The model as read, as HLO text where it has a meaning there and else as a listing in comments; then the plan as an HLO module in
-// which each kernel is a fusion instruction.
+// The model as read, as HLO text where it has a meaning there and else as a listing in comments; then the plan as an
+// HLO module in which each kernel is a fusion instruction.
 Result<int> print(const PrintArguments& args) {
   FW_TRY(const driver::CompileOptions options, compile_options(args.model));
   FW_TRY(const driver::Compilation c, driver::plan(options));
@@ -65,7 +67,8 @@ Result<int> print(const PrintArguments& args) {
   if (both || args.after) {
     std::vector<frontend_hlo::FusionGroup> groups;
     for (const plan::Group& group : c.plan->groups)
-      if (group.nodes.size() > 1) groups.push_back({group.name, fusion_kind(group.schedule.kind), group.nodes, group.inputs, group.outputs});
+      if (group.nodes.size() > 1)
+        groups.push_back({group.name, fusion_kind(group.schedule.kind), group.nodes, group.inputs, group.outputs});
     FW_TRY(const std::string text, frontend_hlo::export_hlo(c.plan->graph, groups));
     fmt::print("{}", text);
   }
@@ -82,7 +85,8 @@ Result<int> check(const RuleArguments& args) {
   for (const Diagnostic& warning : rules->warnings)
     if (warning.severity != Severity::kNote) fmt::print(stderr, "{}", print_diagnostic(warning));
   std::size_t written = 0;
-  for (const rule::RewriteRule& rule : rules->rewrites) written += rule.origin == rule::RewriteRule::Origin::kWritten ? 1 : 0;
+  for (const rule::RewriteRule& rule : rules->rewrites)
+    written += rule.origin == rule::RewriteRule::Origin::kWritten ? 1 : 0;
   fmt::print("{} rewrites, {} fuse rules, {} operators, {} examples\n", written, rules->fuses.size(),
              rules->table->size() - ops::OpTable::builtin().size(), rules->tests.size());
   return kOk;
@@ -106,11 +110,21 @@ Result<int> test(const RuleArguments& args) {
   std::size_t failed = 0;
   for (const driver::RuleTestResult& r : results) {
     failed += r.passed ? 0 : 1;
-    if (args.json) json.push_back({{"rule", r.rule}, {"example", r.name}, {"reject", r.reject}, {"fired", r.fired}, {"passed", r.passed}, {"reason", r.reason}});
-    else fmt::print("{}  {:6} {}{}{}\n", r.passed ? "ok    " : "FAILED", r.reject ? "reject" : "test", r.name, r.reason.empty() ? "" : ": ", r.reason);
+    if (args.json)
+      json.push_back({{"rule", r.rule},
+                      {"example", r.name},
+                      {"reject", r.reject},
+                      {"fired", r.fired},
+                      {"passed", r.passed},
+                      {"reason", r.reason}});
+    else
+      fmt::print("{}  {:6} {}{}{}\n", r.passed ? "ok    " : "FAILED", r.reject ? "reject" : "test", r.name,
+                 r.reason.empty() ? "" : ": ", r.reason);
   }
-  if (args.json) fmt::print("{}\n", json.dump(2));
-  else fmt::print("{} passed, {} failed\n", results.size() - failed, failed);
+  if (args.json)
+    fmt::print("{}\n", json.dump(2));
+  else
+    fmt::print("{} passed, {} failed\n", results.size() - failed, failed);
   return failed == 0 ? kOk : kWrong;
 }
 
@@ -126,14 +140,16 @@ void on_run(CLI::App* command, std::shared_ptr<Arguments> args, int& exit, Resul
 
 void add_audit(CLI::App& app, int& exit) {
   auto args = std::make_shared<ModelArguments>();
-  CLI::App* command = app.add_subcommand("audit", "Say which rules made each kernel, what it saves, and why it ends where it does");
+  CLI::App* command =
+      app.add_subcommand("audit", "Say which rules made each kernel, what it saves, and why it ends where it does");
   add_model_options(*command, *args);
   on_run(command, args, exit, audit);
 }
 
 void add_print(CLI::App& app, int& exit) {
   auto args = std::make_shared<PrintArguments>();
-  CLI::App* command = app.add_subcommand("print", "Print the graph as read, and as HLO text with its kernels as fusion instructions");
+  CLI::App* command =
+      app.add_subcommand("print", "Print the graph as read, and as HLO text with its kernels as fusion instructions");
   add_model_options(*command, args->model);
   command->add_flag("--before", args->before, "only the graph as read");
   command->add_flag("--after", args->after, "only the planned module");

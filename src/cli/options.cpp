@@ -16,8 +16,10 @@ namespace {
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
-    if (c == at) parts.emplace_back();
-    else parts.back() += c;
+    if (c == at)
+      parts.emplace_back();
+    else
+      parts.back() += c;
   }
   return parts;
 }
@@ -32,7 +34,8 @@ std::optional<T> number(const std::string& text) {
 // NAME=VALUE, at the last '=' so that names may hold one.
 Result<std::pair<std::string, std::string>> assignment(const std::string& option, const std::string& text) {
   const std::size_t at = text.rfind('=');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return fail(fmt::format("{} {}: expected NAME=VALUE", option, text));
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    return fail(fmt::format("{} {}: expected NAME=VALUE", option, text));
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
@@ -48,12 +51,18 @@ Status read_limits(const std::string& text, saturate::Limits& limits) {
     FW_TRY(const auto pair, assignment("--limit", part));
     const auto& [name, value] = pair;
     const auto amount = number<double>(value);
-    if (!amount || !(*amount >= 0) || *amount > 1e18) return fail(fmt::format("--limit {}: '{}' is not an amount", name, value));
-    if (name == "nodes") limits.nodes = static_cast<std::uint64_t>(*amount);
-    else if (name == "iterations") limits.iterations = static_cast<std::uint64_t>(*amount);
-    else if (name == "seconds") limits.seconds = *amount;
-    else if (name == "bytes") limits.bytes = static_cast<std::uint64_t>(*amount);
-    else return fail(fmt::format("--limit: no limit '{}' (there are nodes, iterations, seconds and bytes)", name));
+    if (!amount || !(*amount >= 0) || *amount > 1e18)
+      return fail(fmt::format("--limit {}: '{}' is not an amount", name, value));
+    if (name == "nodes")
+      limits.nodes = static_cast<std::uint64_t>(*amount);
+    else if (name == "iterations")
+      limits.iterations = static_cast<std::uint64_t>(*amount);
+    else if (name == "seconds")
+      limits.seconds = *amount;
+    else if (name == "bytes")
+      limits.bytes = static_cast<std::uint64_t>(*amount);
+    else
+      return fail(fmt::format("--limit: no limit '{}' (there are nodes, iterations, seconds and bytes)", name));
   }
   return {};
 }
@@ -62,19 +71,34 @@ Status read_limits(const std::string& text, saturate::Limits& limits) {
 
 void add_model_options(CLI::App& command, ModelArguments& a) {
   command.add_option("model", a.model, "ONNX model (.onnx) or HLO text (.hlo, .txt)")->required()->type_name("MODEL");
-  command.add_option("--rules", a.rules, "rule files or folders that add to the built-in library")->type_name("DIR")->allow_extra_args(false);
+  command.add_option("--rules", a.rules, "rule files or folders that add to the built-in library")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   command.add_flag("--no-builtin-rules", a.no_builtin_rules, "use only the rules of --rules");
-  command.add_option("--input", a.inputs, "an input's values, by its name or number")->type_name("NAME|INDEX=FILE.npy")->allow_extra_args(false);
-  command.add_option("--data", a.data, "folder of input_N (.npy or .pb) and, to compare with, output_N")->type_name("DIR");
-  command.add_option("--shape", a.shapes, "an input's extents: x=1,3,224,224")->type_name("NAME=SIZES")->allow_extra_args(false);
-  command.add_option("--dim", a.dims, "a named extent: batch=4; '*=4' for all that nothing else binds")->type_name("NAME=SIZE")->allow_extra_args(false);
-  command.add_option("--freeze", a.freeze, "make matching parameters constants; 'all' for every one without values")->type_name("GLOB")->allow_extra_args(false);
+  command.add_option("--input", a.inputs, "an input's values, by its name or number")
+      ->type_name("NAME|INDEX=FILE.npy")
+      ->allow_extra_args(false);
+  command.add_option("--data", a.data, "folder of input_N (.npy or .pb) and, to compare with, output_N")
+      ->type_name("DIR");
+  command.add_option("--shape", a.shapes, "an input's extents: x=1,3,224,224")
+      ->type_name("NAME=SIZES")
+      ->allow_extra_args(false);
+  command.add_option("--dim", a.dims, "a named extent: batch=4; '*=4' for all that nothing else binds")
+      ->type_name("NAME=SIZE")
+      ->allow_extra_args(false);
+  command.add_option("--freeze", a.freeze, "make matching parameters constants; 'all' for every one without values")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
   command.add_flag("--random-weights", a.random_weights, "replace weights by seeded random ones");
   command.add_option("--seed", a.seed, "seed of inputs that are not given and of random weights");
   command.add_option("--device", a.device, "where to run: cpu, sim, cuda")->capture_default_str()->type_name("DEVICE");
-  command.add_option("--device-file", a.device_file, "device description to plan for (a name, or a .json file)")->type_name("NAME|FILE");
-  command.add_option("--exactness", a.exactness, "classes of rules that may be used")->capture_default_str()->type_name("CLASS,...");
-  command.add_option("--limit", a.limit, "bounds of the search: nodes=N,iterations=N,seconds=S,bytes=B")->type_name("NAME=N,...");
+  command.add_option("--device-file", a.device_file, "device description to plan for (a name, or a .json file)")
+      ->type_name("NAME|FILE");
+  command.add_option("--exactness", a.exactness, "classes of rules that may be used")
+      ->capture_default_str()
+      ->type_name("CLASS,...");
+  command.add_option("--limit", a.limit, "bounds of the search: nodes=N,iterations=N,seconds=S,bytes=B")
+      ->type_name("NAME=N,...");
   command.add_flag("--no-fuse", a.no_fuse, "every operator as a kernel of its own");
   command.add_option("--threads", a.threads, "threads to run with; 0 for one on each core")->check(CLI::Range(0, 1024));
   command.add_flag("--json", a.json, "print one JSON object");
@@ -117,7 +141,8 @@ driver::InputOptions input_options(const ModelArguments& a) {
   for (const std::string& text : a.inputs) {
     const std::size_t at = text.find('=');
     // A bare file name is input 0.
-    o.files.emplace_back(at == std::string::npos ? "0" : text.substr(0, at), at == std::string::npos ? text : text.substr(at + 1));
+    o.files.emplace_back(at == std::string::npos ? "0" : text.substr(0, at),
+                         at == std::string::npos ? text : text.substr(at + 1));
   }
   return o;
 }

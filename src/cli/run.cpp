@@ -75,7 +75,8 @@ Json group_json(const driver::Compilation& c, const Outcome& out, const kernel::
   return json;
 }
 
-Json to_json(const RunArguments& args, const driver::Compilation& c, const Outcome& out, const kernel::Executable& executable) {
+Json to_json(const RunArguments& args, const driver::Compilation& c, const Outcome& out,
+             const kernel::Executable& executable) {
   Json json;
   json["model"] = args.model.model;
   json["device"] = args.model.device;
@@ -89,12 +90,19 @@ Json to_json(const RunArguments& args, const driver::Compilation& c, const Outco
   json["views"] = Json::array();
   for (const plan::View& view : c.plan->views)
     json["views"].push_back({{"value", c.plan->graph[view.value.node].name}, {"of", c.plan->graph[view.of.node].name}});
-  json["unfused"] = {{"kernels", c.plan->unfused_kernels}, {"bytes", c.plan->unfused_bytes}, {"seconds_estimated", c.plan->unfused_seconds_estimated}};
+  json["unfused"] = {{"kernels", c.plan->unfused_kernels},
+                     {"bytes", c.plan->unfused_bytes},
+                     {"seconds_estimated", c.plan->unfused_seconds_estimated}};
   if (out.check)
-    json["check"] = {{"ok", out.check->ok},       {"worst_group", out.check->worst_group},           {"max_error", out.check->max_error},
-                     {"bound", out.check->bound}, {"end_to_end_error", out.check->end_to_end_error}, {"failures", out.check->failures}};
+    json["check"] = {{"ok", out.check->ok},
+                     {"worst_group", out.check->worst_group},
+                     {"max_error", out.check->max_error},
+                     {"bound", out.check->bound},
+                     {"end_to_end_error", out.check->end_to_end_error},
+                     {"failures", out.check->failures}};
   if (out.accuracy) json["accuracy"] = *out.accuracy;
-  json["extraction"] = {{"cost", c.plan->extraction.cost}, {"bound", c.plan->extraction.bound}, {"gap", c.plan->extraction.gap}};
+  json["extraction"] = {
+      {"cost", c.plan->extraction.cost}, {"bound", c.plan->extraction.bound}, {"gap", c.plan->extraction.gap}};
   json["stop_reasons"] = c.stop_reasons;
   json["phases"] = Json::object();
   for (const auto& [name, seconds] : c.phases) json["phases"][name] = seconds;
@@ -110,22 +118,28 @@ Json to_json(const RunArguments& args, const driver::Compilation& c, const Outco
 
 void print_text(const RunArguments& args, const driver::Compilation& c, const Outcome& out) {
   std::int64_t kernels = 0, bytes = 0;
-  fmt::print("{:>4}  {:40} {:>8} {:>12} {:>11} {:>11}  {}\n", "", "kernel", "launches", "bytes", "estimate us", "seconds us", "rule");
+  fmt::print("{:>4}  {:40} {:>8} {:>12} {:>11} {:>11}  {}\n", "", "kernel", "launches", "bytes", "estimate us",
+             "seconds us", "rule");
   for (std::size_t g = 0; g < c.plan->groups.size(); ++g) {
     const plan::Group& group = c.plan->groups[g];
     kernels += launches(c.kernels[g]);
     bytes += group.bytes;
-    fmt::print("{:>4}  {:40} {:>8} {:>12} {:>11.1f} {:>11.1f}  {}\n", g, group.name, launches(c.kernels[g]), group.bytes,
-               1e6 * group.seconds_estimated, 1e6 * out.groups[g].seconds, group.fuse_rule);
+    fmt::print("{:>4}  {:40} {:>8} {:>12} {:>11.1f} {:>11.1f}  {}\n", g, group.name, launches(c.kernels[g]),
+               group.bytes, 1e6 * group.seconds_estimated, 1e6 * out.groups[g].seconds, group.fuse_rule);
   }
-  fmt::print("{} kernels, {} bytes (unfused: {} kernels, {} bytes)\n", kernels, bytes, c.plan->unfused_kernels, c.plan->unfused_bytes);
+  fmt::print("{} kernels, {} bytes (unfused: {} kernels, {} bytes)\n", kernels, bytes, c.plan->unfused_kernels,
+             c.plan->unfused_bytes);
   for (const std::string& reason : c.stop_reasons) fmt::print("stopped: {}\n", reason);
   if (args.bench)
     fmt::print("median {:.3f} ms, least {:.3f} ms of {} runs; compiled in {:.2f} s\n", 1e3 * median(out.seconds),
-               1e3 * *std::min_element(out.seconds.begin(), out.seconds.end()), out.seconds.size(), out.seconds_compile);
+               1e3 * *std::min_element(out.seconds.begin(), out.seconds.end()), out.seconds.size(),
+               out.seconds_compile);
   if (out.check)
-    fmt::print("check {}: worst group {}, error {:.3g} of {:.3g} allowed; outputs differ from the reference by at most {:.3g}\n",
-               out.check->ok ? "ok" : "FAILED", out.check->worst_group, out.check->max_error, out.check->bound, out.check->end_to_end_error);
+    fmt::print(
+        "check {}: worst group {}, error {:.3g} of {:.3g} allowed; outputs differ from the reference by at most "
+        "{:.3g}\n",
+        out.check->ok ? "ok" : "FAILED", out.check->worst_group, out.check->max_error, out.check->bound,
+        out.check->end_to_end_error);
   if (out.accuracy) fmt::print("accuracy {:.4f}\n", *out.accuracy);
 }
 
@@ -145,7 +159,8 @@ double greatest_magnitude(const ops::Tensor& tensor) {
   return greatest;
 }
 
-Status compare_stored(const RunArguments& args, const driver::Compilation& c, std::span<const ops::Tensor> inputs, Outcome& out) {
+Status compare_stored(const RunArguments& args, const driver::Compilation& c, std::span<const ops::Tensor> inputs,
+                      Outcome& out) {
   if (args.model.data.empty()) return {};
   FW_TRY(const std::vector<ops::Tensor> stored, driver::read_expected(args.model.data));
   std::vector<interpret::Bounded> bounds;
@@ -160,8 +175,8 @@ Status compare_stored(const RunArguments& args, const driver::Compilation& c, st
     if (tolerance) {
       compared = interpret::compare_tolerance(out.outputs[o], stored[o], args.rtol.value_or(0), args.atol.value_or(0));
     } else {
-      // The stored values are another implementation's: it may err by as much as ours, the other way. Over a whole model the
-      // running bound is far from sharp, so half of the dtype's digits must agree in any case.
+      // The stored values are another implementation's: it may err by as much as ours, the other way. Over a whole
+      // model the running bound is far from sharp, so half of the dtype's digits must agree in any case.
       interpret::Bounded expected = std::move(bounds[o]);
       const double half_of_digits = greatest_magnitude(stored[o]) * std::sqrt(unit_roundoff(stored[o].dtype));
       for (double& radius : expected.radius) radius = std::min(2 * radius, half_of_digits);
@@ -178,11 +193,13 @@ Status write_outputs(const std::string& folder, const std::vector<ops::Tensor>& 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return fail(fmt::format("{}: {}", folder, error.message()));
-  for (std::size_t o = 0; o < outputs.size(); ++o) FW_TRY_STATUS(ops::write_npy(fmt::format("{}/output_{}.npy", folder, o), outputs[o]));
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    FW_TRY_STATUS(ops::write_npy(fmt::format("{}/output_{}.npy", folder, o), outputs[o]));
   return {};
 }
 
-Status repeat(const RunArguments& args, runtime::Instance& instance, std::span<const ops::Tensor> inputs, int threads, Outcome& out) {
+Status repeat(const RunArguments& args, runtime::Instance& instance, std::span<const ops::Tensor> inputs, int threads,
+              Outcome& out) {
   constexpr double kBudget = 1.0;  // seconds, when the number of repeats is not given
   std::vector<std::vector<double>> by_group(out.groups.size());
   double total = 0;
@@ -213,8 +230,9 @@ Result<int> execute(const RunArguments& args) {
   std::vector<kernel::Kernel> runnable;
   for (const kernel::Kernel& k : c.kernels)
     if (!k.launches.empty()) runnable.push_back(k);
-  Result<std::unique_ptr<kernel::Executable>> executable =
-      runnable.size() == c.kernels.size() ? backend->compile(runnable) : Result<std::unique_ptr<kernel::Executable>>(nullptr);
+  Result<std::unique_ptr<kernel::Executable>> executable = runnable.size() == c.kernels.size()
+                                                               ? backend->compile(runnable)
+                                                               : Result<std::unique_ptr<kernel::Executable>>(nullptr);
   if (!executable) return std::unexpected(executable.error());
   FW_TRY(runtime::Instance instance, runtime::Instance::make(c.plan, c.kernels, *std::move(executable)));
   Outcome out;
@@ -242,8 +260,10 @@ Result<int> execute(const RunArguments& args) {
   out.peak_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
   if (options.progress) options.progress("");
 
-  if (args.model.json) fmt::print("{}\n", to_json(args, c, out, instance.executable()).dump(2));
-  else print_text(args, c, out);
+  if (args.model.json)
+    fmt::print("{}\n", to_json(args, c, out, instance.executable()).dump(2));
+  else
+    print_text(args, c, out);
   if (out.check)
     for (const std::string& failure : out.check->failures) fmt::print(stderr, "check: {}\n", failure);
   for (const std::string& wrong : out.wrong) fmt::print(stderr, "wrong result: {}\n", wrong);
@@ -255,12 +275,16 @@ void add(CLI::App& app, int& exit, const char* name, const char* description, bo
   args->bench = bench;
   CLI::App* command = app.add_subcommand(name, description);
   add_model_options(*command, args->model);
-  command->add_flag("--check", args->check, "compare every kernel with the reference evaluator, within its error bound");
+  command->add_flag("--check", args->check,
+                    "compare every kernel with the reference evaluator, within its error bound");
   command->add_option("--output", args->output, "write output_N.npy here")->type_name("DIR");
-  command->add_option("--labels", args->labels, "print the accuracy of output 0 against these classes")->type_name("FILE.npy");
+  command->add_option("--labels", args->labels, "print the accuracy of output 0 against these classes")
+      ->type_name("FILE.npy");
   command->add_option("--rtol", args->rtol, "relative tolerance against stored outputs (default: the error bound)");
   command->add_option("--atol", args->atol, "absolute tolerance against stored outputs (default: the error bound)");
-  if (bench) command->add_option("--repeats", args->repeats, "number of timed runs (default: for about a second)")->check(CLI::Range(1, 1000000));
+  if (bench)
+    command->add_option("--repeats", args->repeats, "number of timed runs (default: for about a second)")
+        ->check(CLI::Range(1, 1000000));
   command->callback([args, &exit] {
     const Result<int> code = execute(*args);
     exit = code ? *code : report(code.error());
@@ -270,6 +294,8 @@ void add(CLI::App& app, int& exit, const char* name, const char* description, bo
 }  // namespace
 
 void add_run(CLI::App& app, int& exit) { add(app, exit, "run", "Fuse a model, run it, and say what ran", false); }
-void add_bench(CLI::App& app, int& exit) { add(app, exit, "bench", "Time a model: median and least seconds over repeated runs", true); }
+void add_bench(CLI::App& app, int& exit) {
+  add(app, exit, "bench", "Time a model: median and least seconds over repeated runs", true);
+}
 
 }  // namespace fusewright::cli

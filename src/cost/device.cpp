@@ -47,10 +47,12 @@ Status check_device(const Device& device, const std::string& path) {
   const auto bad = [&](const char* what) { return fail(fmt::format("device file {}: {}", path, what)); };
   if (device.memory.empty()) return bad("'memory' lists no level");
   for (const MemoryLevel& level : device.memory)
-    if (!(level.bytes_per_second > 0) || level.bytes < 0) return bad("'bytes_per_second' of a memory level must be positive");
+    if (!(level.bytes_per_second > 0) || level.bytes < 0)
+      return bad("'bytes_per_second' of a memory level must be positive");
   if (!(device.unit_rate > 0) || !(device.contraction_flops > 0)) return bad("rates must be positive");
   if (!(device.launch_seconds >= 0)) return bad("'launch_seconds' must not be negative");
-  if (device.parallelism_for_peak < 1 || device.shape.cores < 1) return bad("'cores' and 'parallelism_for_peak' must be positive");
+  if (device.parallelism_for_peak < 1 || device.shape.cores < 1)
+    return bad("'cores' and 'parallelism_for_peak' must be positive");
   for (const auto& [dtype, factor] : device.dtype_factor) {
     if (!ops::dtype_from_name(dtype)) return bad("'dtype_factor' names an unknown dtype");
     if (!(factor > 0)) return bad("'dtype_factor' must be positive");

@@ -29,7 +29,8 @@ double compute_seconds(const Region& region, const Schedule& schedule, const Dev
     const region::Work work = region::value_work(region, v);
     // What a contraction accumulates in decides, and f16 and bf16 accumulate in f32.
     const double factor = contraction && ops::byte_width(v.dtype) <= 4 ? 1 : factor_of(device, v.dtype);
-    seconds += contraction ? work.flops / (device.contraction_flops * factor) : work.units / (device.unit_rate * factor);
+    seconds +=
+        contraction ? work.flops / (device.contraction_flops * factor) : work.units / (device.unit_rate * factor);
   }
   return seconds + schedule.resources.recomputed_units / device.unit_rate;
 }
@@ -67,8 +68,8 @@ KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Dev
   cost.launch = device.launch_seconds * static_cast<double>(schedule.resources.launches);
   cost.compute = compute_seconds(region, schedule, device) * spills / share;
 
-  // Each tensor moves from the nearest level that can still hold it: an input that an earlier kernel left in cache, an output
-  // that fits one; everything else goes to the last level.
+  // Each tensor moves from the nearest level that can still hold it: an input that an earlier kernel left in cache, an
+  // output that fits one; everything else goes to the last level.
   const auto level_for = [&](std::int64_t bytes, bool hot) -> const MemoryLevel& {
     if (hot)
       for (const MemoryLevel& level : device.memory)

@@ -21,7 +21,8 @@ graph::Graph group_graph(const plan::Plan& plan, const plan::Group& group) {
     const graph::Node& node = from[id];
     std::vector<graph::Value> operands;
     for (const graph::Value v : node.operands) {
-      if (v.valid() && !made.contains(v)) made[v] = builder.constant(*from[v.node].attrs.get<ops::TensorHandle>("value"));
+      if (v.valid() && !made.contains(v))
+        made[v] = builder.constant(*from[v.node].attrs.get<ops::TensorHandle>("value"));
       operands.push_back(v.valid() ? made.at(v) : graph::Value{});
     }
     const std::vector<graph::Value> results = builder.add_typed(node.op, std::move(operands), node.attrs, node.types);
@@ -60,8 +61,8 @@ double greatest_difference(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Result<CheckReport> check_run(const Compilation& c, runtime::Instance& instance, std::span<const Tensor> inputs, int threads,
-                              std::vector<Tensor>* outputs, std::vector<runtime::GroupRun>* groups) {
+Result<CheckReport> check_run(const Compilation& c, runtime::Instance& instance, std::span<const Tensor> inputs,
+                              int threads, std::vector<Tensor>* outputs, std::vector<runtime::GroupRun>* groups) {
   CheckReport report;
   double worst_ratio = -1;
   const auto observe = [&](std::size_t g, std::span<const Tensor> in, std::span<const Tensor> out) -> Status {
@@ -79,8 +80,8 @@ Result<CheckReport> check_run(const Compilation& c, runtime::Instance& instance,
       }
       if (compared.ok) continue;
       report.ok = false;
-      report.failures.push_back(fmt::format("group {} output {}: {} ({} of {} elements wrong)", group.name, o, compared.message,
-                                            compared.wrong, out[o].elements()));
+      report.failures.push_back(fmt::format("group {} output {}: {} ({} of {} elements wrong)", group.name, o,
+                                            compared.message, compared.wrong, out[o].elements()));
     }
     return {};
   };
@@ -89,7 +90,8 @@ Result<CheckReport> check_run(const Compilation& c, runtime::Instance& instance,
   for (std::size_t o = 0; o < results.size(); ++o) {
     if (results[o].type() != reference[o].type()) {
       report.ok = false;
-      report.failures.push_back(fmt::format("output {} is {}, expected {}", o, ops::to_string(results[o].type()), ops::to_string(reference[o].type())));
+      report.failures.push_back(fmt::format("output {} is {}, expected {}", o, ops::to_string(results[o].type()),
+                                            ops::to_string(reference[o].type())));
       continue;
     }
     report.end_to_end_error = std::max(report.end_to_end_error, greatest_difference(results[o], reference[o]));

@@ -24,7 +24,8 @@ class Phases {
   }
   void end() {
     if (!name_.empty())
-      into_.phases.emplace_back(name_, std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
+      into_.phases.emplace_back(name_,
+                                std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
     name_.clear();
   }
 
@@ -60,7 +61,8 @@ Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Ph
   extract::FusionOptions fusion;
   fusion.seconds = options.limits.seconds;
   fusion.cancelled = options.cancel;
-  return extract::extract({c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);
+  return extract::extract(
+      {c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);
 }
 
 Result<std::vector<kernel::Kernel>> lower_groups(const Compilation& c) {

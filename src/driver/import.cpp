@@ -27,7 +27,8 @@ ImportOptions import_options(const CompileOptions& options) {
   out.inputs = options.inputs;
   out.freeze = options.freeze;
   if (options.random_weights) {
-    out.replace_weight = [seed = options.seed](const std::string& name, const ops::Type& type) -> std::optional<ops::Tensor> {
+    out.replace_weight = [seed = options.seed](const std::string& name,
+                                               const ops::Type& type) -> std::optional<ops::Tensor> {
       Result<ops::Tensor> weight = interpret::random_weight(type, seed, hash_name(name));
       if (!weight) return std::nullopt;
       return *std::move(weight);
@@ -39,8 +40,10 @@ ImportOptions import_options(const CompileOptions& options) {
 Result<graph::Graph> import_hlo(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
   namespace hlo = frontend_hlo;
   FW_TRY(const SourcePtr text, hlo::read_hlo_file(options.model));
-  FW_TRY(std::vector<graph::Graph> graphs, hlo::import_hlo(text, std::move(table), import_options<hlo::ImportOptions>(options)));
-  if (graphs.size() != 1) return fail(fmt::format("{}: holds {} modules; one is expected", options.model, graphs.size()));
+  FW_TRY(std::vector<graph::Graph> graphs,
+         hlo::import_hlo(text, std::move(table), import_options<hlo::ImportOptions>(options)));
+  if (graphs.size() != 1)
+    return fail(fmt::format("{}: holds {} modules; one is expected", options.model, graphs.size()));
   return std::move(graphs.front());
 }
 
@@ -61,7 +64,8 @@ Result<graph::Graph> import_model(const CompileOptions& options, std::shared_ptr
   std::error_code error;
   const auto status = std::filesystem::status(options.model, error);
   if (!std::filesystem::exists(status)) return fail(fmt::format("{}: no such file", options.model));
-  if (std::filesystem::is_directory(status)) return fail(fmt::format("{}: is a folder, not a model file", options.model));
+  if (std::filesystem::is_directory(status))
+    return fail(fmt::format("{}: is a folder, not a model file", options.model));
   for (const Frontend& frontend : kFrontends)
     if (options.model.ends_with(frontend.suffix)) return frontend.import(options, std::move(table));
   return fail(fmt::format("{}: not a model file by its name (.onnx, or .hlo and .txt for HLO text)", options.model));

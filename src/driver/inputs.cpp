@@ -41,7 +41,8 @@ Result<std::map<std::string, TensorHandle>> read_inputs(const InputOptions& opti
   std::map<std::string, TensorHandle> given;
   std::error_code error;
   if (!options.data.empty()) {
-    if (!std::filesystem::is_directory(options.data, error)) return fail(fmt::format("{}: no such folder", options.data));
+    if (!std::filesystem::is_directory(options.data, error))
+      return fail(fmt::format("{}: no such folder", options.data));
     // Gaps are allowed: an input without a file gets its default or is made up.
     constexpr std::size_t kMost = 100'000;
     std::size_t missing = 0;
@@ -70,13 +71,16 @@ Result<std::vector<Tensor>> read_expected(const std::string& folder) {
   }
 }
 
-Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const std::map<std::string, TensorHandle>& given, std::uint64_t seed) {
+Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const std::map<std::string, TensorHandle>& given,
+                                        std::uint64_t seed) {
   // A number counts the inputs that have no default of their own; parameters that were frozen keep their number.
   std::vector<std::string> numbers(graph.inputs.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    if (graph.inputs[i].number >= 0) numbers[i] = std::to_string(graph.inputs[i].number);
-    else if (!graph.inputs[i].fallback) numbers[i] = std::to_string(next++);
+    if (graph.inputs[i].number >= 0)
+      numbers[i] = std::to_string(graph.inputs[i].number);
+    else if (!graph.inputs[i].fallback)
+      numbers[i] = std::to_string(next++);
   }
   std::vector<Tensor> inputs;
   std::vector<std::string> used;
@@ -87,7 +91,8 @@ Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const std::ma
     if (at != given.end()) {
       used.push_back(at->first);
       if (at->second->type() != port.type)
-        return fail(fmt::format("input '{}' is {}, but {} was given", port.name, ops::to_string(port.type), ops::to_string(at->second->type())));
+        return fail(fmt::format("input '{}' is {}, but {} was given", port.name, ops::to_string(port.type),
+                                ops::to_string(at->second->type())));
       inputs.push_back(*at->second);
     } else if (port.fallback) {
       inputs.push_back(**port.fallback);

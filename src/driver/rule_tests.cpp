@@ -44,14 +44,17 @@ const rule::RewriteRule* rewrite_named(const rule::RuleSet& rules, const std::st
   return nullptr;
 }
 
-Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const saturate::Saturated& saturated, RuleTestResult& result) {
+Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const saturate::Saturated& saturated,
+                   RuleTestResult& result) {
   const saturate::RuleTrace* trace = nullptr;
   for (const saturate::RuleTrace& t : saturated.trace.rules)
     if (t.name == rule.name) trace = &t;
   result.fired = trace != nullptr && trace->applied + trace->unchanged > 0;
   if (test.reject) {
-    if (result.fired) result.reason = "the rule fired";
-    else if (test.because && (trace == nullptr || *test.because >= trace->refused.size() || trace->refused[*test.because] == 0))
+    if (result.fired)
+      result.reason = "the rule fired";
+    else if (test.because &&
+             (trace == nullptr || *test.because >= trace->refused.size() || trace->refused[*test.because] == 0))
       result.reason = fmt::format("it did not fire, but not because of `{}`", rule.guards[*test.because].text);
     return {};
   }
@@ -59,7 +62,8 @@ Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const sa
     result.reason = "the rule did not fire";
     if (trace != nullptr)
       for (std::size_t g = 0; g < trace->refused.size(); ++g)
-        if (trace->refused[g] > 0) result.reason += fmt::format(": guard `{}` refused {} matches", rule.guards[g].text, trace->refused[g]);
+        if (trace->refused[g] > 0)
+          result.reason += fmt::format(": guard `{}` refused {} matches", rule.guards[g].text, trace->refused[g]);
     return {};
   }
   const egraph::EGraph& egraph = saturated.graph();
@@ -70,30 +74,36 @@ Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const sa
   return {};
 }
 
-Status run_fuse(const rule::RuleSet& rules, const TestCase& test, const graph::Graph& graph, const saturate::Saturated& saturated,
-                const cost::Device& device, RuleTestResult& result) {
-  FW_TRY(const plan::Plan plan, extract::extract({graph, saturated.imported, saturated.program, rules.rewrites, rules, device}, {}));
+Status run_fuse(const rule::RuleSet& rules, const TestCase& test, const graph::Graph& graph,
+                const saturate::Saturated& saturated, const cost::Device& device, RuleTestResult& result) {
+  FW_TRY(const plan::Plan plan,
+         extract::extract({graph, saturated.imported, saturated.program, rules.rewrites, rules, device}, {}));
   for (const plan::Group& group : plan.groups) result.fired = result.fired || group.fuse_rule == test.rule;
   if (test.reject) {
     if (result.fired) result.reason = "a kernel was made by the rule";
     return {};
   }
   const auto kernels = static_cast<std::int64_t>(plan.groups.size());
-  if (test.kernels && *test.kernels != kernels) result.reason = fmt::format("{} kernels, {} are expected", kernels, *test.kernels);
-  else if (!result.fired && (!test.kernels || kernels > 1)) result.reason = "no kernel was made by the rule";
+  if (test.kernels && *test.kernels != kernels)
+    result.reason = fmt::format("{} kernels, {} are expected", kernels, *test.kernels);
+  else if (!result.fired && (!test.kernels || kernels > 1))
+    result.reason = "no kernel was made by the rule";
   if (!result.reason.empty())
     for (const plan::Cut& cut : plan.cuts)
-      if (cut.why != plan::Cut::Why::kOutput) result.reason += fmt::format("; {} is stored: {}", plan.graph[cut.value.node].name, cut.reason);
+      if (cut.why != plan::Cut::Why::kOutput)
+        result.reason += fmt::format("; {} is stored: {}", plan.graph[cut.value.node].name, cut.reason);
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<RuleTestResult>> run_rule_tests(std::shared_ptr<const rule::RuleSet> rules, const cost::Device& device,
-                                                   const std::vector<std::string>& files) {
+Result<std::vector<RuleTestResult>> run_rule_tests(std::shared_ptr<const rule::RuleSet> rules,
+                                                   const cost::Device& device, const std::vector<std::string>& files) {
   std::vector<RuleTestResult> results;
   for (const TestCase& test : rules->tests) {
-    if (!files.empty() && (!test.span.valid() || std::find(files.begin(), files.end(), test.span.source->name) == files.end())) continue;
+    if (!files.empty() &&
+        (!test.span.valid() || std::find(files.begin(), files.end(), test.span.source->name) == files.end()))
+      continue;
     RuleTestResult result{test.rule, test.name, test.reject, false, false, {}, test.span};
     const rule::RewriteRule* rewrite = rewrite_named(*rules, test.rule);
     Result<graph::Graph> graph = graph_of(*rules, test);

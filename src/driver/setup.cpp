@@ -12,9 +12,12 @@ namespace fusewright::driver {
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> table{
-      {"cpu", kernel::TargetFamily::kCpu, __builtin_cpu_supports("avx512f") ? "x86-avx512" : "x86-avx2", [](const auto& kernels) { return backend_x86::compile_x86(kernels); }},
-      {"cuda", kernel::TargetFamily::kGpu, "h200", [](const auto& kernels) { return backend_nvptx::compile_cuda(kernels); }},
-      {"sim", kernel::TargetFamily::kGpu, "h200", [](const auto& kernels) { return backend_sim::compile_sim(kernels); }},
+      {"cpu", kernel::TargetFamily::kCpu, __builtin_cpu_supports("avx512f") ? "x86-avx512" : "x86-avx2",
+       [](const auto& kernels) { return backend_x86::compile_x86(kernels); }},
+      {"cuda", kernel::TargetFamily::kGpu, "h200",
+       [](const auto& kernels) { return backend_nvptx::compile_cuda(kernels); }},
+      {"sim", kernel::TargetFamily::kGpu, "h200",
+       [](const auto& kernels) { return backend_sim::compile_sim(kernels); }},
   };
   return table;
 }
@@ -45,8 +48,10 @@ std::string devices_folder() { return data_folder("devices", FUSEWRIGHT_DEVICES_
 Result<std::shared_ptr<const rule::RuleSet>> load_rules(const std::vector<std::string>& extra, bool builtin) {
   std::vector<std::string> paths;
   // The composite operators of the frontends are always there: without them models cannot be read.
-  if (builtin) paths = {rules_folder()};
-  else paths = {rules_folder() + "/operators.fuse", rules_folder() + "/onnx"};
+  if (builtin)
+    paths = {rules_folder()};
+  else
+    paths = {rules_folder() + "/operators.fuse", rules_folder() + "/onnx"};
   paths.insert(paths.end(), extra.begin(), extra.end());
   FW_TRY(rule::RuleSet rules, rule::load_rules(paths, ops::OpTable::builtin()));
   return std::make_shared<const rule::RuleSet>(std::move(rules));

@@ -15,7 +15,10 @@ using rule::FuseRule;
 using rule::Segment;
 
 Uses::Uses(const Graph& graph)
-    : graph_(graph), readers_(graph.nodes.size()), result_(graph.nodes.size(), false), position_(graph.nodes.size(), 0) {
+    : graph_(graph),
+      readers_(graph.nodes.size()),
+      result_(graph.nodes.size(), false),
+      position_(graph.nodes.size(), 0) {
   const auto& order = graph.entry_computation().nodes;
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     position_[order[i].index] = i;
@@ -28,7 +31,8 @@ Uses::Uses(const Graph& graph)
     for (std::size_t b = 0; b < bodies.size(); ++b)
       for (const NodeId inner : graph[bodies[b]].nodes) {
         for (const Value operand : graph[inner].operands)
-          if (operand.valid() && graph[operand.node].parent == graph.entry) readers_[operand.node.index].push_back(owner);
+          if (operand.valid() && graph[operand.node].parent == graph.entry)
+            readers_[operand.node.index].push_back(owner);
         bodies.insert(bodies.end(), graph[inner].computations.begin(), graph[inner].computations.end());
       }
   }
@@ -66,9 +70,11 @@ struct Inside {
 
 using Assignment = std::vector<std::uint32_t>;  // segment of each node
 
-// Puts every node into the first segment that it can stand in, producers first; or, from the other end, into the last one.
-// Either finds an assignment for every chain whose closures and single operators do not compete for the same nodes twice.
-std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+// Puts every node into the first segment that it can stand in, producers first; or, from the other end, into the last
+// one. Either finds an assignment for every chain whose closures and single operators do not compete for the same nodes
+// twice.
+std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& inside,
+                                              const std::vector<std::uint32_t>& part,
                                               const std::vector<Segment>& segments, bool forward) {
   const auto count = static_cast<std::int64_t>(segments.size());
   Assignment segment(inside.nodes.size(), 0);
@@ -87,16 +93,19 @@ std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& 
       if (s.ops.contains(op) && filled[static_cast<std::size_t>(at)] < s.max) break;
       at += forward ? 1 : -1;
     }
-    if (at < 0 || at >= count) return std::unexpected(fmt::format("no segment takes {} here", graph.info(inside.nodes[node]).name));
+    if (at < 0 || at >= count)
+      return std::unexpected(fmt::format("no segment takes {} here", graph.info(inside.nodes[node]).name));
     segment[node] = static_cast<std::uint32_t>(at);
     ++filled[static_cast<std::size_t>(at)];
   }
   for (std::size_t s = 0; s < segments.size(); ++s)
-    if (filled[s] < segments[s].min) return std::unexpected(fmt::format("nothing for its segment `{}`", segments[s].text));
+    if (filled[s] < segments[s].min)
+      return std::unexpected(fmt::format("nothing for its segment `{}`", segments[s].text));
   return segment;
 }
 
-std::expected<Assignment, std::string> assign_either(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+std::expected<Assignment, std::string> assign_either(const Graph& graph, const Inside& inside,
+                                                     const std::vector<std::uint32_t>& part,
                                                      const std::vector<Segment>& segments) {
   auto first = assign(graph, inside, part, segments, true);
   if (first) return first;
@@ -125,23 +134,27 @@ std::vector<std::vector<std::uint32_t>> components(const Inside& inside) {
 /// Guards see the graph through this: types of values, and what only a plan can answer.
 class GuardTerms final : public ops::TermBuilder {
  public:
-  GuardTerms(const Graph& graph, const Uses& uses, const Inside& inside) : graph_(graph), uses_(uses), inside_(inside) {}
+  GuardTerms(const Graph& graph, const Uses& uses, const Inside& inside)
+      : graph_(graph), uses_(uses), inside_(inside) {}
 
-  Result<std::vector<ops::TermValue>> apply(ops::OpId, const std::vector<std::optional<ops::TermValue>>&, const ops::Attrs&,
-                                            const Span& span) override {
+  Result<std::vector<ops::TermValue>> apply(ops::OpId, const std::vector<std::optional<ops::TermValue>>&,
+                                            const ops::Attrs&, const Span& span) override {
     return fail("a guard of a fuse rule cannot apply operators", span);
   }
   const ops::Type& type(ops::TermValue value) override { return graph_.type(graph::Builder::unpack(value)); }
 
-  Result<ops::AttrValue> query(const std::string& function, const std::vector<ops::TermValue>& args, const Span& span) override {
+  Result<ops::AttrValue> query(const std::string& function, const std::vector<ops::TermValue>& args,
+                               const Span& span) override {
     if (args.size() != 1) return fail(fmt::format("'{}' takes one value", function), span);
     const Value v = graph::Builder::unpack(args[0]);
     const auto& readers = uses_.readers(v.node);
     if (function == "single_use") return ops::AttrValue(readers.size() == 1 && !uses_.is_result(v));
     if (function == "graph_output") return ops::AttrValue(uses_.is_result(v));
     if (function == "side_output") {
-      const bool outside = std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return !inside_.number.contains(r); });
-      const bool inner = std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return inside_.number.contains(r); });
+      const bool outside =
+          std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return !inside_.number.contains(r); });
+      const bool inner =
+          std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return inside_.number.contains(r); });
       return ops::AttrValue(inner && (outside || uses_.is_result(v)));
     }
     if (function == "constant") return ops::AttrValue(graph_.info(v.node).name == "constant");
@@ -154,7 +167,8 @@ class GuardTerms final : public ops::TermBuilder {
   const Inside& inside_;
 };
 
-// Names of one root's match: a one-node segment stands for its value, its attributes are "name.attr"; a closure's name counts.
+// Names of one root's match: a one-node segment stands for its value, its attributes are "name.attr"; a closure's name
+// counts.
 void bind(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part, const Assignment& segment,
           const std::vector<Segment>& segments, ops::Env& env) {
   for (std::size_t s = 0; s < segments.size(); ++s) {
@@ -172,8 +186,10 @@ void bind(const Graph& graph, const Inside& inside, const std::vector<std::uint3
     for (std::size_t k = 0; k < segments[s].captures.size(); ++k) {
       const rule::Capture& capture = segments[s].captures[k];
       if (capture.name.empty()) continue;
-      if (k < node.operands.size() && node.operands[k].valid()) env[capture.name] = graph::Builder::pack(node.operands[k]);
-      else env[capture.name] = std::monostate{};
+      if (k < node.operands.size() && node.operands[k].valid())
+        env[capture.name] = graph::Builder::pack(node.operands[k]);
+      else
+        env[capture.name] = std::monostate{};
     }
     for (const rule::AttrPattern& attr : segments[s].attrs)
       if (!attr.bind.empty())
@@ -181,8 +197,8 @@ void bind(const Graph& graph, const Inside& inside, const std::vector<std::uint3
   }
 }
 
-bool attrs_fit(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part, const Assignment& segment,
-               const std::vector<Segment>& segments) {
+bool attrs_fit(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+               const Assignment& segment, const std::vector<Segment>& segments) {
   for (const std::uint32_t n : part)
     for (const rule::AttrPattern& attr : segments[segment[n]].attrs) {
       if (!attr.value) continue;
@@ -198,7 +214,8 @@ std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
 
 }  // namespace
 
-std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses, const std::vector<NodeId>& nodes) {
+std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
+                                        const std::vector<NodeId>& nodes) {
   const Inside inside(graph, nodes);
   ops::Env env;
   std::vector<std::vector<std::uint32_t>> parts;
@@ -229,7 +246,8 @@ std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph
       bind(graph, inside, part, *segment, root.segments, env);
       for (const std::string& name : root.shared) {
         const auto [at, first] = shared.emplace(name, env[name]);
-        if (!first && at->second != env[name]) return refuse(rule, fmt::format("the parts do not share one `{}`", name));
+        if (!first && at->second != env[name])
+          return refuse(rule, fmt::format("the parts do not share one `{}`", name));
       }
       ++matched[r];
       found = true;
@@ -245,7 +263,8 @@ std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph
     const auto* attr = value ? std::get_if<ops::AttrValue>(&*value) : nullptr;
     const bool* holds = attr != nullptr ? std::get_if<bool>(attr) : nullptr;
     if (holds == nullptr || !*holds)
-      return std::unexpected(NotAdmitted{true, fmt::format("rule {}: guard `{}` does not hold", rule.name, guard.text)});
+      return std::unexpected(
+          NotAdmitted{true, fmt::format("rule {}: guard `{}` does not hold", rule.name, guard.text)});
   }
   return {};
 }

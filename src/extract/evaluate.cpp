@@ -11,13 +11,16 @@ namespace fusewright::extract {
 namespace {
 
 constexpr std::array kAllTemplates{
-    schedule::Template::kLoop, schedule::Template::kMove, schedule::Template::kReduce,     schedule::Template::kRow,  schedule::Template::kContract,
-    schedule::Template::kConv, schedule::Template::kWindow, schedule::Template::kHorizontal, schedule::Template::kSort, schedule::Template::kScatter,
+    schedule::Template::kLoop,    schedule::Template::kMove,       schedule::Template::kReduce,
+    schedule::Template::kRow,     schedule::Template::kContract,   schedule::Template::kConv,
+    schedule::Template::kWindow,  schedule::Template::kHorizontal, schedule::Template::kSort,
+    schedule::Template::kScatter,
 };
 
 }  // namespace
 
-Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device, const NodeFacts& facts)
+Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device,
+                     const NodeFacts& facts)
     : graph_(graph), uses_(uses), rules_(rules), device_(device), facts_(facts) {
   for (const rule::FuseRule& rule : rules.fuses) {
     std::vector<bool> ops(graph.table->size(), false);
@@ -38,7 +41,8 @@ std::vector<Value> Evaluator::inputs(const std::vector<NodeId>& nodes) const {
   std::vector<Value> in;
   for (const NodeId id : nodes)
     for (const Value operand : graph_[id].operands)
-      if (operand.valid() && !inside.contains(operand.node) && !is_scalar_constant(operand) && seen.insert(operand).second)
+      if (operand.valid() && !inside.contains(operand.node) && !is_scalar_constant(operand) &&
+          seen.insert(operand).second)
         in.push_back(operand);
   return in;
 }
@@ -88,7 +92,8 @@ Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes, const ElsewhereT
   if (!made) return std::unexpected(Refused{plan::Cut::Why::kTemplate, made.error().diagnostics.front().message});
   Fitted& fitted = remembered(*std::move(made));
   std::vector<bool> hot;
-  for (const Value v : best.inputs) hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
+  for (const Value v : best.inputs)
+    hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
 
   bool found = false;
   Refused refused{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
@@ -96,7 +101,8 @@ Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes, const ElsewhereT
     const auto& schedule = fit(fitted, kind);
     if (!schedule) {
       if (rule != nullptr && rule->kernel)
-        refused = {plan::Cut::Why::kTemplate, fmt::format("rule {}: template {}: {}", rule->name, schedule::name(kind), schedule.error().reason)};
+        refused = {plan::Cut::Why::kTemplate,
+                   fmt::format("rule {}: template {}: {}", rule->name, schedule::name(kind), schedule.error().reason)};
       return;
     }
     cost::KernelCost cost = cost::kernel_cost(fitted.region, *schedule, device_, hot);

@@ -33,15 +33,17 @@ using Evaluated = std::expected<Evaluation, Refused>;
 
 /// What the planner knows of each node before it starts.
 struct NodeFacts {
-  std::vector<bool> constant;    ///< depends on constants alone
-  std::vector<bool> load_time;   ///< of those, what is computed when the model is loaded; the others are left to their readers
+  std::vector<bool> constant;  ///< depends on constants alone
+  std::vector<bool>
+      load_time;  ///< of those, what is computed when the model is loaded; the others are left to their readers
   std::vector<bool> duplicated;  ///< computed in every kernel that reads it, never stored
 };
 
 /// Prices sets of nodes as kernels. Remembers the schedules of equal regions.
 class Evaluator {
  public:
-  Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device, const NodeFacts& facts);
+  Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device,
+            const NodeFacts& facts);
 
   /// Whether a node is also computed by a kernel other than the one that is priced.
   using ElsewhereToo = std::function<bool(NodeId)>;

@@ -83,7 +83,8 @@ void set_unfused(plan::Plan& plan, const plan::Plan& unfused) {
 }  // namespace
 
 Result<plan::Plan> plan_unfused(const graph::Graph& source, const cost::Device& device) {
-  FW_TRY(const graph::Graph primitive, graph::expand_composites(source, [](const ops::OpInfo& info) { return info.body != nullptr; }));
+  FW_TRY(const graph::Graph primitive,
+         graph::expand_composites(source, [](const ops::OpInfo& info) { return info.body != nullptr; }));
   FusionOptions options;
   options.fuse = false;
   FW_TRY(plan::Plan plan, plan_fusion(primitive, {}, device, options));
@@ -96,7 +97,8 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
   const egraph::Selection selection = select_nodes(input.imported, input.device);
   std::map<std::string, ENodeId> chosen;
   FW_TRY(const graph::Graph selected, egraph::to_graph(input.source, input.imported, selection, &chosen));
-  FW_TRY(const graph::Graph primitive, graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
+  FW_TRY(const graph::Graph primitive,
+         graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
   FW_TRY(plan::Plan plan, plan_fusion(primitive, input.rules, input.device, options));
   if (input.imported.egraph.records()) {
     RewriteUses uses(input, chosen);

@@ -21,8 +21,8 @@ bool is_source(const Graph& graph, NodeId id) {
   return op == "parameter" || op == "constant";
 }
 
-// What depends on constants alone is computed when the model is loaded, except what would only be larger for it: broadcasts,
-// iotas, and large tensors made of nothing else. Those are left to the kernels that read them.
+// What depends on constants alone is computed when the model is loaded, except what would only be larger for it:
+// broadcasts, iotas, and large tensors made of nothing else. Those are left to the kernels that read them.
 void find_constants(const Graph& graph, NodeFacts& facts) {
   constexpr std::int64_t kLarge = 1 << 16;  // elements
   facts.constant.assign(graph.nodes.size(), false);
@@ -37,11 +37,12 @@ void find_constants(const Graph& graph, NodeFacts& facts) {
                                       [&](graph::Value v) { return !v.valid() || facts.constant[v.node.index]; });
     if (!constant) continue;
     facts.constant[id.index] = true;
-    const bool stored = std::any_of(node.operands.begin(), node.operands.end(),
-                                    [&](graph::Value v) { return v.valid() && facts.load_time[v.node.index] && !graph.type(v).shape.empty(); });
+    const bool stored = std::any_of(node.operands.begin(), node.operands.end(), [&](graph::Value v) {
+      return v.valid() && facts.load_time[v.node.index] && !graph.type(v).shape.empty();
+    });
     const Result<std::int64_t> elements = ops::element_count(node.types[0].shape);
-    facts.load_time[id.index] =
-        info.name == "constant" || (info.name != "broadcast" && info.name != "iota" && (stored || (elements && *elements <= kLarge)));
+    facts.load_time[id.index] = info.name == "constant" || (info.name != "broadcast" && info.name != "iota" &&
+                                                            (stored || (elements && *elements <= kLarge)));
   }
 }
 
@@ -50,7 +51,8 @@ bool is_view(const Graph& graph, NodeId id) { return graph.info(id).name == "res
 /// Turns the finished partition into the plan's groups, in an order in which every tensor is written before it is read.
 class Assembler {
  public:
-  Assembler(const Graph& graph, const Uses& uses, const cost::Device& device, const Grouping& grouping, const NodeFacts& facts)
+  Assembler(const Graph& graph, const Uses& uses, const cost::Device& device, const Grouping& grouping,
+            const NodeFacts& facts)
       : graph_(graph), uses_(uses), device_(device), grouping_(grouping), facts_(facts) {}
 
   Plan run() {
@@ -72,7 +74,8 @@ class Assembler {
     load_time(plan);
     plan.extraction.bound = bound(plan);
     plan.extraction.cost = std::max(plan.extraction.cost, plan.extraction.bound);
-    plan.extraction.gap = plan.extraction.cost > 0 ? (plan.extraction.cost - plan.extraction.bound) / plan.extraction.cost : 0;
+    plan.extraction.gap =
+        plan.extraction.cost > 0 ? (plan.extraction.cost - plan.extraction.bound) / plan.extraction.cost : 0;
     plan.graph = graph_;
     return plan;
   }
@@ -83,7 +86,9 @@ class Assembler {
     const auto& members = grouping_.members();
     std::vector<std::size_t> waiting(members.size(), 0);
     std::priority_queue<std::pair<std::int64_t, std::uint32_t>> ready;
-    const auto key = [&](std::uint32_t g) { return std::make_pair(-static_cast<std::int64_t>(uses_.position(members[g].nodes.front())), g); };
+    const auto key = [&](std::uint32_t g) {
+      return std::make_pair(-static_cast<std::int64_t>(uses_.position(members[g].nodes.front())), g);
+    };
     std::size_t alive = 0;
     for (std::uint32_t g = 0; g < members.size(); ++g) {
       if (!members[g].alive) continue;
@@ -132,7 +137,8 @@ class Assembler {
     return out;
   }
 
-  // Of all refusals on record those that still hold: the value is written, and a group that does not compute it reads it.
+  // Of all refusals on record those that still hold: the value is written, and a group that does not compute it reads
+  // it.
   void cuts(Plan& plan, const std::map<std::uint32_t, std::string>& names) const {
     std::map<std::pair<Value, std::string>, plan::Cut> cut;
     for (const Grouping::Declined& d : grouping_.declined()) {
@@ -146,12 +152,16 @@ class Assembler {
     }
     for (const plan::Group& group : plan.groups)
       for (const Value out : group.outputs) {
-        if (uses_.is_result(out)) cut.try_emplace({out, ""}, plan::Cut{out, "", plan::Cut::Why::kOutput, "output of the model", 0, 0});
+        if (uses_.is_result(out))
+          cut.try_emplace({out, ""}, plan::Cut{out, "", plan::Cut::Why::kOutput, "output of the model", 0, 0});
         for (const plan::Group& reader : plan.groups)
           if (&reader != &group && std::find(reader.inputs.begin(), reader.inputs.end(), out) != reader.inputs.end())
-            cut.try_emplace({out, reader.name},
-                            plan::Cut{out, reader.name, reader.unsupported.empty() ? plan::Cut::Why::kRule : plan::Cut::Why::kTemplate,
-                                      reader.unsupported.empty() ? "no fuse rule takes both kernels together" : reader.unsupported, 0, 0});
+            cut.try_emplace(
+                {out, reader.name},
+                plan::Cut{out, reader.name,
+                          reader.unsupported.empty() ? plan::Cut::Why::kRule : plan::Cut::Why::kTemplate,
+                          reader.unsupported.empty() ? "no fuse rule takes both kernels together" : reader.unsupported,
+                          0, 0});
       }
     for (auto& entry : cut) plan.cuts.push_back(std::move(entry.second));
   }
@@ -179,13 +189,14 @@ class Assembler {
       if (needed.contains(id) && graph_.info(id).name != "constant") plan.load_time.push_back(id);
   }
 
-  // Whatever the grouping, every parameter and weight that is read whole comes once from the last level of memory, every
-  // result is written, and one kernel is launched.
+  // Whatever the grouping, every parameter and weight that is read whole comes once from the last level of memory,
+  // every result is written, and one kernel is launched.
   double bound(const Plan& plan) const {
     if (plan.groups.empty()) return 0;
     std::set<Value> read, parts;
     for (const plan::Group& group : plan.groups) {
-      const std::vector<std::int64_t> bytes = region::planned_inputs_bytes(group.region.values.empty() ? region::Region() : group.region);
+      const std::vector<std::int64_t> bytes =
+          region::planned_inputs_bytes(group.region.values.empty() ? region::Region() : group.region);
       for (std::size_t c = 0; c < bytes.size(); ++c) {
         const Value in = group.inputs[c];
         if (!is_source(graph_, in.node)) continue;
@@ -200,7 +211,8 @@ class Assembler {
     for (const cost::MemoryLevel& level : device_.memory) fastest = std::max(fastest, level.bytes_per_second);
     double written = 0;
     for (const Value v : graph_.entry_computation().results)
-      if (!is_source(graph_, v.node) && graph_.type(v).is_tensor()) written += static_cast<double>(ops::byte_size(graph_.type(v)));
+      if (!is_source(graph_, v.node) && graph_.type(v).is_tensor())
+        written += static_cast<double>(ops::byte_size(graph_.type(v)));
     return seconds + bytes / device_.memory.back().bytes_per_second + written / fastest;
   }
 
@@ -214,7 +226,8 @@ class Assembler {
 
 }  // namespace
 
-Result<Plan> plan_fusion(const Graph& graph, const rule::RuleSet& rules, const cost::Device& device, const FusionOptions& options) {
+Result<Plan> plan_fusion(const Graph& graph, const rule::RuleSet& rules, const cost::Device& device,
+                         const FusionOptions& options) {
   const Uses uses(graph);
   NodeFacts facts;
   find_constants(graph, facts);
@@ -227,14 +240,20 @@ Result<Plan> plan_fusion(const Graph& graph, const rule::RuleSet& rules, const c
     const NodeId id = order[i];
     if (is_source(graph, id) || facts.load_time[id.index]) continue;
     const auto& readers = uses.readers(id);
-    if (!uses.node_is_result(id) && std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return facts.load_time[r.index]; })) continue;
-    if (options.fuse) grouping.place(id);
-    else grouping.place_alone(id);
+    if (!uses.node_is_result(id) &&
+        std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return facts.load_time[r.index]; }))
+      continue;
+    if (options.fuse)
+      grouping.place(id);
+    else
+      grouping.place_alone(id);
   }
   grouping.finish_streams();
   const bool finished = !options.fuse || grouping.improve(options);
   Plan plan = Assembler(graph, uses, device, grouping, facts).run();
-  if (!finished) plan.extraction.stop_reasons.push_back(fmt::format("extraction stopped after {} s with the best plan so far", options.seconds));
+  if (!finished)
+    plan.extraction.stop_reasons.push_back(
+        fmt::format("extraction stopped after {} s with the best plan so far", options.seconds));
   FW_TRY_STATUS(plan::verify(plan));
   return plan;
 }

@@ -29,7 +29,8 @@ std::string microseconds(double seconds) { return fmt::format("{:.4g} us", 1e6 *
 
 std::vector<std::uint32_t> Grouping::consumers(NodeId node) const {
   std::set<std::uint32_t> groups;
-  for (const NodeId reader : uses_.readers(node)) groups.insert(groups_of_[reader.index].begin(), groups_of_[reader.index].end());
+  for (const NodeId reader : uses_.readers(node))
+    groups.insert(groups_of_[reader.index].begin(), groups_of_[reader.index].end());
   return {groups.begin(), groups.end()};
 }
 
@@ -68,7 +69,8 @@ Evaluated Grouping::evaluate(const std::vector<std::uint32_t>& groups, const std
   return evaluator_.evaluate(nodes, [&](NodeId n) {
     if (!facts_.duplicated[n.index]) return false;
     const auto& in = groups_of_[n.index];
-    return std::any_of(in.begin(), in.end(), [&](std::uint32_t g) { return std::find(groups.begin(), groups.end(), g) == groups.end(); });
+    return std::any_of(in.begin(), in.end(),
+                       [&](std::uint32_t g) { return std::find(groups.begin(), groups.end(), g) == groups.end(); });
   });
 }
 
@@ -117,8 +119,10 @@ void Grouping::place_alone(NodeId node) {
   Member member;
   member.nodes = {node};
   Evaluated eval = evaluator_.evaluate(member.nodes);
-  if (eval) member.eval = *std::move(eval);
-  else member.unsupported = eval.error().reason;
+  if (eval)
+    member.eval = *std::move(eval);
+  else
+    member.unsupported = eval.error().reason;
   members_.push_back(std::move(member));
   groups_of_[node.index].push_back(static_cast<std::uint32_t>(members_.size() - 1));
 }
@@ -139,7 +143,8 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, std::vector<Nod
   members_[keep].eval = std::move(eval);
 }
 
-// What the node reads comes, one reader after the other, out of a contraction or convolution that can compute it in its tile.
+// What the node reads comes, one reader after the other, out of a contraction or convolution that can compute it in its
+// tile.
 bool Grouping::feeds_from_anchor(NodeId node) const {
   for (NodeId at = node; at.valid();) {
     const graph::Node& n = graph_[at];
@@ -148,7 +153,8 @@ bool Grouping::feeds_from_anchor(NodeId node) const {
     if (c != ops::OpClass::kElementwise && c != ops::OpClass::kMovement) return false;
     NodeId next;
     for (const Value operand : n.operands) {
-      if (!operand.valid() || facts_.load_time[operand.node.index] || graph_.info(operand.node).name == "parameter") continue;
+      if (!operand.valid() || facts_.load_time[operand.node.index] || graph_.info(operand.node).name == "parameter")
+        continue;
       if (uses_.readers(operand.node).size() != 1 || uses_.node_is_result(operand.node)) continue;
       if (ops::byte_size(graph_.type(operand)) < ops::byte_size(n.types[0])) continue;
       if (!next.valid() || uses_.position(operand.node) > uses_.position(next)) next = operand.node;
@@ -160,7 +166,9 @@ bool Grouping::feeds_from_anchor(NodeId node) const {
 
 bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   Member& member = members_[group];
-  if (member.nodes.size() < kPricedEachStep || member.eval.schedule.kind != Template::kLoop || member.eval.rule == nullptr) return false;
+  if (member.nodes.size() < kPricedEachStep || member.eval.schedule.kind != Template::kLoop ||
+      member.eval.rule == nullptr)
+    return false;
   const rule::FuseRule& rule = *member.eval.rule;
   if (rule.roots.size() != 1 || rule.roots.front().segments.size() != 1 || !rule.guards.empty()) return false;
   const rule::Segment& segment = rule.roots.front().segments.front();
@@ -170,11 +178,14 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   const auto spreads = [&] {
     const NodeId from = n.operands[0].node;
     return graph_.info(node).name == "broadcast" &&
-           (graph_.type(n.operands[0]).shape.empty() || facts_.load_time[from.index] || graph_.info(from).name == "parameter");
+           (graph_.type(n.operands[0]).shape.empty() || facts_.load_time[from.index] ||
+            graph_.info(from).name == "parameter");
   };
-  if ((graph_.info(node).op_class != ops::OpClass::kElementwise && !spreads()) || uses_.node_is_result(node)) return false;
+  if ((graph_.info(node).op_class != ops::OpClass::kElementwise && !spreads()) || uses_.node_is_result(node))
+    return false;
   const NodeId reader = reader_in(node, group);
-  if (graph_.info(reader).op_class != ops::OpClass::kElementwise || graph_[reader].types[0].shape != n.types[0].shape) return false;
+  if (graph_.info(reader).op_class != ops::OpClass::kElementwise || graph_[reader].types[0].shape != n.types[0].shape)
+    return false;
 
   Stream& stream = streams_[group];
   if (stream.priced_at == 0) {
@@ -234,7 +245,8 @@ bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& grou
   if (more > alone && !free) {
     facts_.duplicated[node.index] = false;
     decline(node, reader_in(node, groups.front()), Why::kCost,
-            fmt::format("computing {} again in {} kernels costs {}, storing it {}", op, groups.size(), microseconds(more), microseconds(alone)),
+            fmt::format("computing {} again in {} kernels costs {}, storing it {}", op, groups.size(),
+                        microseconds(more), microseconds(alone)),
             more, alone);
     return false;
   }
@@ -249,7 +261,8 @@ bool Grouping::try_merge(NodeId node, const std::vector<std::uint32_t>& groups, 
       return false;
     }
   if (groups.size() > 1 && joins_cyclically(groups)) {
-    decline(node, reader_in(node, groups.front()), Why::kTemplate, "its readers depend on each other through another kernel");
+    decline(node, reader_in(node, groups.front()), Why::kTemplate,
+            "its readers depend on each other through another kernel");
     return false;
   }
   std::vector<NodeId> nodes = with(groups, node);
@@ -262,7 +275,8 @@ bool Grouping::try_merge(NodeId node, const std::vector<std::uint32_t>& groups, 
   const double apart = seconds(groups) + alone;
   if (eval->cost.seconds > apart) {
     decline(node, reader, Why::kCost,
-            fmt::format("fused {} ({}), apart {}", microseconds(eval->cost.seconds), eval->cost.explanation, microseconds(apart)),
+            fmt::format("fused {} ({}), apart {}", microseconds(eval->cost.seconds), eval->cost.explanation,
+                        microseconds(apart)),
             eval->cost.seconds, apart);
     return false;
   }
@@ -291,7 +305,8 @@ void Grouping::place(NodeId node) {
       // In front of a contraction: worth it at once only if it makes what is read smaller; `improve` weighs the rest.
       std::int64_t reads = 0;
       for (const Value v : evaluator_.inputs({node})) reads += ops::byte_size(graph_.type(v));
-      if (reads > ops::byte_size(graph_[node].types[0]) && graph_.info(node).op_class == ops::OpClass::kElementwise) return place_alone(node);
+      if (reads > ops::byte_size(graph_[node].types[0]) && graph_.info(node).op_class == ops::OpClass::kElementwise)
+        return place_alone(node);
     }
     if (!try_merge(node, groups, alone)) place_alone(node);
     return;
@@ -318,7 +333,8 @@ bool Grouping::improve(const FusionOptions& options) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.seconds ||
            (options.cancelled != nullptr && *options.cancelled);
   };
-  // Pairs that share a tensor, one writing and the other reading it or both reading it, then small kernels of one shape.
+  // Pairs that share a tensor, one writing and the other reading it or both reading it, then small kernels of one
+  // shape.
   constexpr std::size_t kWidest = 32;
   for (bool changed = true; changed;) {
     changed = false;
@@ -344,7 +360,8 @@ bool Grouping::improve(const FusionOptions& options) {
     const Member& m = members_[g];
     if (!m.alive || !m.unsupported.empty() || m.eval.region.outputs.empty()) continue;
     if (m.eval.cost.launch < 0.3 * m.eval.cost.seconds) continue;  // only where launching is a good part of the time
-    const auto key = std::make_pair(m.eval.region[m.eval.region.outputs.front()].dims, static_cast<int>(m.eval.schedule.kind));
+    const auto key =
+        std::make_pair(m.eval.region[m.eval.region.outputs.front()].dims, static_cast<int>(m.eval.schedule.kind));
     const auto at = last_of_shape.find(key);
     if (at != last_of_shape.end() && members_[at->second].alive && try_join(at->second, g)) continue;
     last_of_shape[key] = g;

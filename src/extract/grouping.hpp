@@ -14,12 +14,17 @@ namespace fusewright::extract {
 class Grouping {
  public:
   Grouping(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator, NodeFacts& facts)
-      : graph_(graph), uses_(uses), device_(device), evaluator_(evaluator), facts_(facts), groups_of_(graph.nodes.size()) {}
+      : graph_(graph),
+        uses_(uses),
+        device_(device),
+        evaluator_(evaluator),
+        facts_(facts),
+        groups_of_(graph.nodes.size()) {}
 
   struct Member {
     std::vector<NodeId> nodes;  ///< in topological order
     Evaluation eval;
-    std::string unsupported;    ///< no template computes it: stays alone
+    std::string unsupported;  ///< no template computes it: stays alone
     bool alive = true;
   };
   /// A value that stays materialised although a kernel that reads it might have computed it.

@@ -90,11 +90,16 @@ class Pricing {
   const cost::Device& device_;
 };
 
-/// The selection as a set of needed classes with the number of chosen readers of each; lets single choices be exchanged.
+/// The selection as a set of needed classes with the number of chosen readers of each; lets single choices be
+/// exchanged.
 class Refiner {
  public:
   Refiner(const EGraph& egraph, const egraph::Index& index, const Pricing& pricing, egraph::Selection& selection)
-      : egraph_(egraph), index_(index), pricing_(pricing), selection_(selection), readers_(selection.choice.size(), 0) {}
+      : egraph_(egraph),
+        index_(index),
+        pricing_(pricing),
+        selection_(selection),
+        readers_(selection.choice.size(), 0) {}
 
   void run(const std::vector<EClassId>& results) {
     for (const EClassId c : results) gain(egraph_.find(c));
@@ -208,8 +213,8 @@ egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Dev
   index.refresh(egraph);
   const Pricing pricing(egraph, device);
 
-  // Bottom-up: the least cost of a class as a tree, spread until nothing falls any more. Own costs are positive, so the choices
-  // at the fixed point form no cycle.
+  // Bottom-up: the least cost of a class as a tree, spread until nothing falls any more. Own costs are positive, so the
+  // choices at the fixed point form no cycle.
   egraph::Selection selection;
   selection.choice.resize(egraph.node_count());
   std::vector<Cost> cost(egraph.node_count(), kInfinite);

@@ -62,7 +62,8 @@ class AncestorTree {
 };
 
 // Immediate dominators of a DAG: the common ancestor of all predecessors, in an order in which they come first.
-// Vertex `size` is the root that stands in front of all sources. `predecessors(v, visit)` visits what is right before v.
+// Vertex `size` is the root that stands in front of all sources. `predecessors(v, visit)` visits what is right before
+// v.
 template <class Predecessors>
 std::vector<NodeId> dominator_tree(const Graph& graph, const Flow& flow, bool forward, Predecessors predecessors) {
   const std::size_t root = flow.size();

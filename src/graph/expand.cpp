@@ -13,7 +13,10 @@ constexpr std::uint32_t kDeepest = 64;
 class Expander {
  public:
   Expander(const Graph& graph, bool (*expand)(const ops::OpInfo&))
-      : graph_(graph), expand_(expand), keep_(graph.nodes.size(), true), depth_(graph.nodes.size(), 0),
+      : graph_(graph),
+        expand_(expand),
+        keep_(graph.nodes.size(), true),
+        depth_(graph.nodes.size(), 0),
         first_result_(graph.nodes.size()) {}
 
   Result<Graph> run() {
@@ -78,8 +81,8 @@ class Expander {
   Graph graph_;
   bool (*expand_)(const ops::OpInfo&);
   std::vector<bool> keep_;
-  std::vector<std::uint32_t> depth_;         // of a node in the bodies it was expanded from
-  std::vector<std::size_t> first_result_;    // of an expanded node, in results_
+  std::vector<std::uint32_t> depth_;       // of a node in the bodies it was expanded from
+  std::vector<std::size_t> first_result_;  // of an expanded node, in results_
   std::vector<Value> results_;
 };
 

@@ -14,7 +14,8 @@ void add_captures(const Graph& graph, NodeId owner, std::size_t user, const std:
   std::vector<ComputationId> work = graph[owner].computations;
   std::vector<ComputationId> seen;
   const auto use = [&](Value value) {
-    if (value.valid() && position[value.node.index] != Flow::kNowhere) edges.emplace_back(position[value.node.index], user);
+    if (value.valid() && position[value.node.index] != Flow::kNowhere)
+      edges.emplace_back(position[value.node.index], user);
   };
   while (!work.empty()) {
     const ComputationId body = work.back();

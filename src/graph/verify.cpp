@@ -13,7 +13,7 @@ struct BodyCount {
   std::size_t most;
 };
 constexpr std::size_t kMany = static_cast<std::size_t>(-1);
-constexpr BodyCount kBodies[] = {{"reduce", 1, 1}, {"sort", 0, 1}, {"while", 2, 2},       {"conditional", 1, kMany},
+constexpr BodyCount kBodies[] = {{"reduce", 1, 1}, {"sort", 0, 1}, {"while", 2, 2},          {"conditional", 1, kMany},
                                  {"loop", 1, 1},   {"call", 1, 1}, {"custom_call", 0, kMany}};
 
 class Verifier {
@@ -48,11 +48,13 @@ class Verifier {
         if (id.index >= graph_.nodes.size()) return fail("computation '" + computation.name + "' lists no node");
         const Node& node = graph_[id];
         if (position_[id.index] != kMany) return fail("node '" + node.name + "' is listed twice");
-        if (node.parent != ComputationId(c)) return fail("node '" + node.name + "' is listed by another than its parent");
+        if (node.parent != ComputationId(c))
+          return fail("node '" + node.name + "' is listed by another than its parent");
         if (!names.insert(node.name).second) return fail("two nodes have the name '" + node.name + "'");
         position_[id.index] = i;
         for (const ComputationId body : node.computations) {
-          if (body.index >= graph_.computations.size()) return fail("node '" + node.name + "' has a body that is not there");
+          if (body.index >= graph_.computations.size())
+            return fail("node '" + node.name + "' has a body that is not there");
           owners_[body.index].push_back(id);
         }
       }
@@ -68,8 +70,7 @@ class Verifier {
     if (value.result >= maker.types.size())
       return fail("it uses result " + std::to_string(value.result) + " of '" + maker.name + "'");
     const std::size_t made_at = position_[value.node.index];
-    if (maker.parent == user)
-      return made_at < at ? Status() : fail("it uses '" + maker.name + "', which comes later");
+    if (maker.parent == user) return made_at < at ? Status() : fail("it uses '" + maker.name + "', which comes later");
     ComputationId inner = user;
     for (std::size_t depth = 0; depth < graph_.computations.size(); ++depth) {
       const ComputationId outer = graph_[inner].parent;
@@ -110,7 +111,8 @@ class Verifier {
   }
 
   Status check_bodies(const Node& node, const ops::OpInfo& info) const {
-    const auto row = std::find_if(std::begin(kBodies), std::end(kBodies), [&](const BodyCount& b) { return b.op == info.name; });
+    const auto row =
+        std::find_if(std::begin(kBodies), std::end(kBodies), [&](const BodyCount& b) { return b.op == info.name; });
     const std::size_t least = row == std::end(kBodies) ? 0 : row->least;
     const std::size_t most = row == std::end(kBodies) ? 0 : row->most;
     if (node.computations.size() >= least && node.computations.size() <= most) return {};
@@ -123,14 +125,16 @@ class Verifier {
       for (const Value& result : computation.results) {
         Status status = check_use(result, ComputationId(c), kMany);
         if (!status)
-          return std::unexpected(with_context(std::move(status).error(), "results of computation '" + computation.name + "'"));
+          return std::unexpected(
+              with_context(std::move(status).error(), "results of computation '" + computation.name + "'"));
       }
       for (std::size_t i = 0; i < computation.parameters.size(); ++i) {
         const NodeId id = computation.parameters[i];
         const bool fits = id.index < graph_.nodes.size() && graph_[id].parent == ComputationId(c) &&
                           graph_.info(id).name == "parameter" &&
                           graph_[id].attrs.get<std::int64_t>("index") == static_cast<std::int64_t>(i);
-        if (!fits) return fail("parameter " + std::to_string(i) + " of computation '" + computation.name + "' is not one");
+        if (!fits)
+          return fail("parameter " + std::to_string(i) + " of computation '" + computation.name + "' is not one");
       }
     }
     return {};
@@ -150,7 +154,7 @@ class Verifier {
   }
 
   const Graph& graph_;
-  std::vector<std::size_t> position_;       // of a node in its computation
+  std::vector<std::size_t> position_;        // of a node in its computation
   std::vector<std::vector<NodeId>> owners_;  // of a computation
 };
 

@@ -213,7 +213,8 @@ void KernelBuilder::loop(LoopKind kind, std::string name, ExprId extent, const s
   append(std::move(stmt));
 }
 
-void KernelBuilder::loop(LoopKind kind, std::string name, std::int64_t extent, const std::function<void(ExprId)>& body) {
+void KernelBuilder::loop(LoopKind kind, std::string name, std::int64_t extent,
+                         const std::function<void(ExprId)>& body) {
   loop(kind, std::move(name), index(extent), body);
 }
 
@@ -272,12 +273,18 @@ void KernelBuilder::launch(std::string name, const std::function<void()>& body) 
     const Stmt& loop = kernel_[at->front()];
     const auto extent = constant(kernel_, loop.extent);
     if (!extent) break;
-    if (loop.loop == LoopKind::kParallel) launch.parallel = *extent;
-    else if (loop.loop == LoopKind::kGridX) launch.grid[0] = *extent;
-    else if (loop.loop == LoopKind::kGridY) launch.grid[1] = *extent;
-    else if (loop.loop == LoopKind::kGridZ) launch.grid[2] = *extent;
-    else if (loop.loop == LoopKind::kThreadX) launch.threads = *extent;
-    else break;
+    if (loop.loop == LoopKind::kParallel)
+      launch.parallel = *extent;
+    else if (loop.loop == LoopKind::kGridX)
+      launch.grid[0] = *extent;
+    else if (loop.loop == LoopKind::kGridY)
+      launch.grid[1] = *extent;
+    else if (loop.loop == LoopKind::kGridZ)
+      launch.grid[2] = *extent;
+    else if (loop.loop == LoopKind::kThreadX)
+      launch.threads = *extent;
+    else
+      break;
     at = &loop.body;
   }
   kernel_.launches.push_back(std::move(launch));

@@ -20,12 +20,18 @@ DType accumulator(DType dtype) { return dtype == DType::kF16 || dtype == DType::
 class ContractionLowering {
  public:
   ContractionLowering(const LowerInput& in, Contraction c)
-      : in_(in), region_(in.region), c_(std::move(c)), b_(in.name, in.family()), buffers_(declare_buffers(b_, in.region)),
+      : in_(in),
+        region_(in.region),
+        c_(std::move(c)),
+        b_(in.name, in.family()),
+        buffers_(declare_buffers(b_, in.region)),
         acc_(accumulator(region_[c_.result].dtype)) {}
 
   Result<Kernel> run() {
-    if (in_.cpu()) cpu();
-    else b_.launch(in_.name, [&] { gpu(); });
+    if (in_.cpu())
+      cpu();
+    else
+      b_.launch(in_.name, [&] { gpu(); });
     if (!status_) return std::unexpected(status_.error());
     return b_.finish();
   }
@@ -56,8 +62,11 @@ class ContractionLowering {
   // The outputs at (b, m, n), from the finished sum there.
   void store_outputs(ExprId batch, ExprId m, ExprId n, ExprId sum) {
     const ExprId result = b_.let("sum", b_.convert(region_[c_.result].dtype, sum));
-    const auto lookup = [&](ValueId v, const IndexMap&) { return v == c_.result ? std::optional(result) : std::nullopt; };
-    Elements elements(b_, region_, buffers_.captures, {batch, m, n}, lookup, [this](ValueId v) { return v == c_.result; });
+    const auto lookup = [&](ValueId v, const IndexMap&) {
+      return v == c_.result ? std::optional(result) : std::nullopt;
+    };
+    Elements elements(b_, region_, buffers_.captures, {batch, m, n}, lookup,
+                      [this](ValueId v) { return v == c_.result; });
     const Result<std::vector<ExprId>> values = elements.emit(c_.outputs);
     if (!values) {
       status_ = std::unexpected(values.error());
@@ -65,7 +74,8 @@ class ContractionLowering {
     }
     for (std::size_t o = 0; o < values->size(); ++o) {
       const AccessRoot& root = c_.outputs[o];
-      b_.store(buffers_.outputs[o], elements.index(linearize(root.map, region_[root.value].dims), root.map, {}), (*values)[o]);
+      b_.store(buffers_.outputs[o], elements.index(linearize(root.map, region_[root.value].dims), root.map, {}),
+               (*values)[o]);
     }
   }
 
@@ -91,9 +101,12 @@ class ContractionLowering {
         const ExprId batch = b_.let("batch", b_.floor_div(task, splits * blocks));
         const ExprId first_panel = b_.let("first_panel", b_.mul(block, together));
         const ExprId count = b_.let("count", b_.min(b_.index(together), b_.sub(b_.index(panels), first_panel)));
-        b_.loop(LoopKind::kSerial, "p", count, [&](ExprId p) { pack_right(batch, b_.let("from", b_.mul(b_.add(first_panel, p), panel_)), p); });
+        b_.loop(LoopKind::kSerial, "p", count,
+                [&](ExprId p) { pack_right(batch, b_.let("from", b_.mul(b_.add(first_panel, p), panel_)), p); });
         const ExprId first_rows = b_.mul(split, share);
-        const ExprId row_count = b_.op(ScalarOp::kMax, DType::kS64, {b_.index(0), b_.min(b_.index(share), b_.sub(b_.index(row_panels), first_rows))});
+        const ExprId row_count =
+            b_.op(ScalarOp::kMax, DType::kS64,
+                  {b_.index(0), b_.min(b_.index(share), b_.sub(b_.index(row_panels), first_rows))});
         b_.loop(LoopKind::kSerial, "r", row_count, [&](ExprId r) {
           const ExprId m0 = b_.let("m0", b_.mul(b_.add(first_rows, r), rows_));
           if (left_is_packed_) pack_left(batch, m0);
@@ -144,7 +157,8 @@ class ContractionLowering {
           b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) {
             ExprId n = b_.add(first, l);
             if (!whole) n = b_.min(n, b_.index(c_.n - 1));
-            b_.store(right_, b_.add(base, b_.add(b_.mul(k, panel_), b_.add(b_.mul(v, lanes_), l))), operand(c_.right, c_.right_map, {batch, k, n}));
+            b_.store(right_, b_.add(base, b_.add(b_.mul(k, panel_), b_.add(b_.mul(v, lanes_), l))),
+                     operand(c_.right, c_.right_map, {batch, k, n}));
           });
         });
       });
@@ -166,7 +180,8 @@ class ContractionLowering {
     each([&](ExprId i, ExprId at) { b_.store(tile_, cell(i, at), zero_value()); });
     b_.loop(LoopKind::kSerial, "k", b_.index(c_.k), [&](ExprId k) {
       each([&](ExprId i, ExprId at) {
-        const ExprId x = left_is_packed_ ? b_.load(left_, b_.add(b_.mul(k, rows_), i)) : left_element(batch, row_within(b_.add(m0, i)), k);
+        const ExprId x = left_is_packed_ ? b_.load(left_, b_.add(b_.mul(k, rows_), i))
+                                         : left_element(batch, row_within(b_.add(m0, i)), k);
         const ExprId y = b_.load(right_, b_.add(right_at, b_.add(b_.mul(k, panel_), at)));
         b_.store(tile_, cell(i, at), multiply_add(x, y, b_.load(tile_, cell(i, at))));
       });
@@ -183,11 +198,15 @@ class ContractionLowering {
   }
 
   void finish(ExprId batch, ExprId m0, ExprId n0) {
-    const ExprId rows = c_.m % rows_ == 0 ? b_.index(rows_) : b_.let("rows", b_.min(b_.index(rows_), b_.sub(b_.index(c_.m), m0)));
-    const ExprId columns = c_.n % panel_ == 0 ? b_.index(panel_) : b_.let("columns", b_.min(b_.index(panel_), b_.sub(b_.index(c_.n), n0)));
+    const ExprId rows =
+        c_.m % rows_ == 0 ? b_.index(rows_) : b_.let("rows", b_.min(b_.index(rows_), b_.sub(b_.index(c_.m), m0)));
+    const ExprId columns =
+        c_.n % panel_ == 0 ? b_.index(panel_) : b_.let("columns", b_.min(b_.index(panel_), b_.sub(b_.index(c_.n), n0)));
     b_.loop(LoopKind::kSerial, "i", rows, [&](ExprId i) {
       const ExprId m = b_.let("m", b_.add(m0, i));
-      const auto one = [&](ExprId column) { store_outputs(batch, m, b_.add(n0, column), b_.load(sums_, b_.add(b_.mul(i, panel_), column))); };
+      const auto one = [&](ExprId column) {
+        store_outputs(batch, m, b_.add(n0, column), b_.load(sums_, b_.add(b_.mul(i, panel_), column)));
+      };
       b_.loop(LoopKind::kSerial, "v", b_.floor_div(columns, lanes_), [&](ExprId v) {
         b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) { one(b_.add(b_.mul(v, lanes_), l)); });
       });
@@ -198,7 +217,8 @@ class ContractionLowering {
     });
   }
 
-  // ---- GPU: a block computes 64 x 64 results from slices of both operands in shared memory, a thread 4 x 4 of them ----
+  // ---- GPU: a block computes 64 x 64 results from slices of both operands in shared memory, a thread 4 x 4 of them
+  // ----
 
   void gpu() {
     const std::int64_t tile_m = in_.schedule.tile[0], tile_n = in_.schedule.tile[1], tile_k = in_.schedule.tile[2];
@@ -215,9 +235,8 @@ class ContractionLowering {
             const ExprId column = b_.let("column", b_.mul(b_.mod(thread, tile_n / kEach), kEach));
             const auto cell = [&](ExprId i, ExprId j) { return b_.add(b_.mul(i, kEach), j); };
             const auto each = [&](const std::function<void(ExprId, ExprId)>& body) {
-              b_.loop(LoopKind::kUnrolled, "i", kEach, [&](ExprId i) {
-                b_.loop(LoopKind::kVector, "j", kEach, [&](ExprId j) { body(i, j); });
-              });
+              b_.loop(LoopKind::kUnrolled, "i", kEach,
+                      [&](ExprId i) { b_.loop(LoopKind::kVector, "j", kEach, [&](ExprId j) { body(i, j); }); });
             };
             each([&](ExprId i, ExprId j) { b_.store(tile_, cell(i, j), zero_value()); });
             b_.loop(LoopKind::kSerial, "slice", b_.index((c_.k + tile_k - 1) / tile_k), [&](ExprId slice) {
@@ -237,11 +256,13 @@ class ContractionLowering {
             const ExprId n = b_.let("n", b_.add(n0, column));
             b_.loop(LoopKind::kUnrolled, "i", kEach, [&](ExprId i) {
               const ExprId m = b_.let("m", b_.add(m0, b_.add(row, i)));
-              const ExprId inside = b_.both(c_.m % tile_m == 0 ? b_.integer(DType::kPred, 1) : b_.less(m, b_.index(c_.m)),
-                                            c_.n % tile_n == 0 ? b_.integer(DType::kPred, 1) : b_.less(n, b_.index(c_.n)));
+              const ExprId inside =
+                  b_.both(c_.m % tile_m == 0 ? b_.integer(DType::kPred, 1) : b_.less(m, b_.index(c_.m)),
+                          c_.n % tile_n == 0 ? b_.integer(DType::kPred, 1) : b_.less(n, b_.index(c_.n)));
               if (c_.n % kEach == 0) {
                 b_.when(inside, [&] {
-                  b_.loop(LoopKind::kVector, "j", kEach, [&](ExprId j) { store_outputs(batch, m, b_.add(n, j), b_.load(tile_, cell(i, j))); });
+                  b_.loop(LoopKind::kVector, "j", kEach,
+                          [&](ExprId j) { store_outputs(batch, m, b_.add(n, j), b_.load(tile_, cell(i, j))); });
                 });
                 return;
               }
@@ -257,10 +278,10 @@ class ContractionLowering {
     });
   }
 
-  // A slice lies k-major: cell (k, x) at k * width + x. Each thread fetches four neighbours along the axis that lies contiguous in
-  // memory. `x_dim` and `k_dim` are the dims of the map that count along the tile and along k.
-  void load_slice(BufferId slice, ValueId value, const IndexMap& map, ExprId thread, ExprId batch, ExprId x0, ExprId k0, std::int64_t width,
-                  std::int64_t depth, std::size_t x_dim, std::size_t k_dim, std::int64_t extent) {
+  // A slice lies k-major: cell (k, x) at k * width + x. Each thread fetches four neighbours along the axis that lies
+  // contiguous in memory. `x_dim` and `k_dim` are the dims of the map that count along the tile and along k.
+  void load_slice(BufferId slice, ValueId value, const IndexMap& map, ExprId thread, ExprId batch, ExprId x0, ExprId k0,
+                  std::int64_t width, std::int64_t depth, std::size_t x_dim, std::size_t k_dim, std::int64_t extent) {
     constexpr std::int64_t kEach = 4;
     const auto stride = region::stride_of(linearize(map, region_[value].dims), map, static_cast<std::int64_t>(k_dim));
     const bool along_k = stride == std::optional<std::int64_t>(1);
@@ -279,14 +300,20 @@ class ContractionLowering {
         dims[k_dim] = b_.add(k0, k);
         b_.store(slice, b_.add(b_.mul(k, width), x), inside ? operand(value, map, dims) : zero_value());
       };
-      const auto vector = [&](bool inside) { b_.loop(LoopKind::kVector, "l", kEach, [&](ExprId l) { one(l, inside); }); };
+      const auto vector = [&](bool inside) {
+        b_.loop(LoopKind::kVector, "l", kEach, [&](ExprId l) { one(l, inside); });
+      };
       const ExprId other_at = b_.add(along_k ? x0 : k0, other), first_at = b_.add(along_k ? k0 : x0, first);
       const ExprId other_inside = b_.less(other_at, b_.index(along_k ? extent : c_.k));
       const bool exact = c_.k % depth == 0 && extent % width == 0;
       if (exact) return vector(true);
-      if (reach % kEach == 0) return b_.when(b_.both(other_inside, b_.less(first_at, b_.index(reach))), [&] { vector(true); }, [&] { vector(false); });
+      if (reach % kEach == 0)
+        return b_.when(
+            b_.both(other_inside, b_.less(first_at, b_.index(reach))), [&] { vector(true); }, [&] { vector(false); });
       b_.loop(LoopKind::kUnrolled, "l", kEach, [&](ExprId l) {
-        b_.when(b_.both(other_inside, b_.less(b_.add(first_at, l), b_.index(reach))), [&] { one(l, true); }, [&] { one(l, false); });
+        b_.when(
+            b_.both(other_inside, b_.less(b_.add(first_at, l), b_.index(reach))), [&] { one(l, true); },
+            [&] { one(l, false); });
       });
     });
   }

@@ -63,13 +63,16 @@ ExprId Elements::capture(const RegionValue& value, const IndexMap& map, const st
   return builder_.load(captures_[value.capture], at);
 }
 
-ExprId Elements::guard(const std::vector<region::Constraint>& constraints, const IndexMap& map, const std::vector<ExprId>& runtime) {
+ExprId Elements::guard(const std::vector<region::Constraint>& constraints, const IndexMap& map,
+                       const std::vector<ExprId>& runtime) {
   ExprId all = builder_.integer(DType::kPred, 1);
   for (const region::Constraint& c : constraints) {
     const ExprId e = index(c.expr, map, runtime);
     const region::Range range = range_of(c.expr, map);
-    if (range.low < c.low) all = builder_.both(all, builder_.op(ScalarOp::kGe, DType::kPred, {e, builder_.index(c.low)}));
-    if (range.high > c.high) all = builder_.both(all, builder_.op(ScalarOp::kLe, DType::kPred, {e, builder_.index(c.high)}));
+    if (range.low < c.low)
+      all = builder_.both(all, builder_.op(ScalarOp::kGe, DType::kPred, {e, builder_.index(c.low)}));
+    if (range.high > c.high)
+      all = builder_.both(all, builder_.op(ScalarOp::kLe, DType::kPred, {e, builder_.index(c.high)}));
   }
   return all;
 }
@@ -122,8 +125,10 @@ ExprId Elements::node(const region::AccessGraph& graph, const AccessNode& n, con
     }
     return guard(n.guards[k], operand.map, at);
   };
-  if (pad) return builder_.let("pad", builder_.select(value.dtype, guard_of(0), made[n.operands[0]], made[n.operands[1]]));
-  if (update) return builder_.let("update", builder_.select(value.dtype, guard_of(1), made[n.operands[1]], made[n.operands[0]]));
+  if (pad)
+    return builder_.let("pad", builder_.select(value.dtype, guard_of(0), made[n.operands[0]], made[n.operands[1]]));
+  if (update)
+    return builder_.let("update", builder_.select(value.dtype, guard_of(1), made[n.operands[1]], made[n.operands[0]]));
   ExprId chosen = made[n.operands.back()];
   for (std::size_t k = n.operands.size() - 1; k-- > 0;)
     chosen = builder_.select(value.dtype, guard_of(k), made[n.operands[k]], chosen);

@@ -19,10 +19,14 @@ class Elements {
 
   /// @param captures global buffers of the region's captures, in order.
   /// @param dims     index expressions (s64) of the domain's dims.
-  Elements(KernelBuilder& builder, const region::Region& region, std::vector<BufferId> captures, std::vector<ExprId> dims,
-           Lookup lookup = {}, std::function<bool(region::ValueId)> stop = {})
-      : builder_(builder), region_(region), captures_(std::move(captures)), dims_(std::move(dims)),
-        lookup_(std::move(lookup)), stop_(std::move(stop)) {}
+  Elements(KernelBuilder& builder, const region::Region& region, std::vector<BufferId> captures,
+           std::vector<ExprId> dims, Lookup lookup = {}, std::function<bool(region::ValueId)> stop = {})
+      : builder_(builder),
+        region_(region),
+        captures_(std::move(captures)),
+        dims_(std::move(dims)),
+        lookup_(std::move(lookup)),
+        stop_(std::move(stop)) {}
 
   /// The elements of `roots` at the domain's point, in their dtypes.
   Result<std::vector<ExprId>> emit(const std::vector<region::AccessRoot>& roots);
@@ -30,7 +34,8 @@ class Elements {
   /// An index expression over this domain, s64. `runtime` holds the values of the map's runtime variables.
   ExprId index(const region::IndexExpr& expr, const region::IndexMap& map, const std::vector<ExprId>& runtime);
   /// Whether all constraints hold (pred).
-  ExprId guard(const std::vector<region::Constraint>& constraints, const region::IndexMap& map, const std::vector<ExprId>& runtime);
+  ExprId guard(const std::vector<region::Constraint>& constraints, const region::IndexMap& map,
+               const std::vector<ExprId>& runtime);
 
  private:
   ExprId node(const region::AccessGraph& graph, const region::AccessNode& node, const std::vector<ExprId>& made);

@@ -9,11 +9,12 @@ namespace fusewright::kernel {
 
 namespace {
 
-/// Puts kernels of independent parts into one: launch i of the whole runs launch i of every part, each on its own stretch of
-/// the outer loop.
+/// Puts kernels of independent parts into one: launch i of the whole runs launch i of every part, each on its own
+/// stretch of the outer loop.
 class SideBySide {
  public:
-  explicit SideBySide(const LowerInput& in) : in_(in), b_(in.name, in.family()), buffers_(declare_buffers(b_, in.region)) {}
+  explicit SideBySide(const LowerInput& in)
+      : in_(in), b_(in.name, in.family()), buffers_(declare_buffers(b_, in.region)) {}
 
   Result<Kernel> run() {
     const std::vector<schedule::Part> parts = schedule::independent_parts(in_.region);
@@ -41,9 +42,12 @@ class SideBySide {
     Moved moved;
     std::size_t inputs = 0, outputs = 0;
     for (const Buffer& buffer : kernel.buffers) {
-      if (buffer.space == Space::kGlobal && buffer.role == Buffer::Role::kInput) moved.buffers.push_back(buffers_.captures[part.captures[inputs++]]);
-      else if (buffer.space == Space::kGlobal && buffer.role == Buffer::Role::kOutput) moved.buffers.push_back(buffers_.outputs[part.outputs[outputs++]]);
-      else moved.buffers.push_back(b_.buffer(buffer.name, buffer.dtype, buffer.elements, buffer.space, buffer.role));
+      if (buffer.space == Space::kGlobal && buffer.role == Buffer::Role::kInput)
+        moved.buffers.push_back(buffers_.captures[part.captures[inputs++]]);
+      else if (buffer.space == Space::kGlobal && buffer.role == Buffer::Role::kOutput)
+        moved.buffers.push_back(buffers_.outputs[part.outputs[outputs++]]);
+      else
+        moved.buffers.push_back(b_.buffer(buffer.name, buffer.dtype, buffer.elements, buffer.space, buffer.role));
     }
     moved.vars.resize(kernel.vars.size());
     moved_.push_back(std::move(moved));
@@ -84,9 +88,12 @@ class SideBySide {
     // Loops that the launch itself has become.
     while (body->size() == 1 && kernel[body->front()].kind == Stmt::Kind::kFor) {
       const Stmt& loop = kernel[body->front()];
-      if (loop.loop == LoopKind::kParallel || loop.loop == LoopKind::kGridX) moved_[p].vars[loop.var.index] = at;
-      else if (loop.loop == LoopKind::kThreadX) moved_[p].vars[loop.var.index] = thread;
-      else break;
+      if (loop.loop == LoopKind::kParallel || loop.loop == LoopKind::kGridX)
+        moved_[p].vars[loop.var.index] = at;
+      else if (loop.loop == LoopKind::kThreadX)
+        moved_[p].vars[loop.var.index] = thread;
+      else
+        break;
       body = &loop.body;
     }
     copy(p, *body);
@@ -121,10 +128,14 @@ class SideBySide {
             copy(p, s.body);
           });
           break;
-        case Stmt::Kind::kLet: moved_[p].vars[s.var.index] = b_.let(kernel.vars[s.var.index].name, expr(p, s.value)); break;
+        case Stmt::Kind::kLet:
+          moved_[p].vars[s.var.index] = b_.let(kernel.vars[s.var.index].name, expr(p, s.value));
+          break;
         case Stmt::Kind::kStore: b_.store(moved_[p].buffers[s.buffer.index], expr(p, s.index), expr(p, s.value)); break;
         case Stmt::Kind::kIf:
-          b_.when(expr(p, s.condition), [&] { copy(p, s.body); }, s.orelse.empty() ? std::function<void()>() : [&] { copy(p, s.orelse); });
+          b_.when(
+              expr(p, s.condition), [&] { copy(p, s.body); },
+              s.orelse.empty() ? std::function<void()>() : [&] { copy(p, s.orelse); });
           break;
         case Stmt::Kind::kBarrier: b_.barrier(); break;
       }

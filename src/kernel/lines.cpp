@@ -16,18 +16,27 @@ using schedule::Lines;
 class LinesLowering {
  public:
   LinesLowering(const LowerInput& in, Lines lines)
-      : in_(in), region_(in.region), lines_(std::move(lines)), op_(region_[lines_.op]), b_(in.name, in.family()),
-        buffers_(declare_buffers(b_, in.region)), key_(region_[op_.operands[0]].dtype) {}
+      : in_(in),
+        region_(in.region),
+        lines_(std::move(lines)),
+        op_(region_[lines_.op]),
+        b_(in.name, in.family()),
+        buffers_(declare_buffers(b_, in.region)),
+        key_(region_[op_.operands[0]].dtype) {}
 
   Result<Kernel> run() {
-    if (lines_.scan) declare_scan();
-    else declare_sort();
+    if (lines_.scan)
+      declare_scan();
+    else
+      declare_sort();
     b_.launch(in_.name, [&] {
       if (in_.cpu()) {
-        b_.loop(LoopKind::kParallel, "line", count(), [&](ExprId line) { lines_.scan ? scan(line) : sort(line, ExprId()); });
+        b_.loop(LoopKind::kParallel, "line", count(),
+                [&](ExprId line) { lines_.scan ? scan(line) : sort(line, ExprId()); });
         return;
       }
-      const std::int64_t threads = in_.schedule.threads, blocks = lines_.scan ? (count() + threads - 1) / threads : count();
+      const std::int64_t threads = in_.schedule.threads,
+                         blocks = lines_.scan ? (count() + threads - 1) / threads : count();
       b_.loop(LoopKind::kGridX, "block", blocks, [&](ExprId block) {
         b_.loop(LoopKind::kThreadX, "thread", threads, [&](ExprId thread) {
           if (!lines_.scan) return sort(block, thread);
@@ -54,7 +63,8 @@ class LinesLowering {
 
   void store_result(std::size_t output, ExprId outer, ExprId inner, ExprId position, ExprId value) {
     const std::int64_t length = lines_.result_length;
-    b_.store(buffers_.outputs[output], b_.add(b_.mul(b_.add(b_.mul(outer, length), position), lines_.inner), inner), value);
+    b_.store(buffers_.outputs[output], b_.add(b_.mul(b_.add(b_.mul(outer, length), position), lines_.inner), inner),
+             value);
   }
 
   // ---- cumulative operators: one line after the other, element by element ----
@@ -69,8 +79,10 @@ class LinesLowering {
   }
 
   void scan(ExprId line) {
-    const bool exclusive = op_.attrs.get_or<bool>("exclusive", false), reverse = op_.attrs.get_or<bool>("reverse", false);
-    const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)), inner = b_.let("inner", b_.mod(line, lines_.inner));
+    const bool exclusive = op_.attrs.get_or<bool>("exclusive", false),
+               reverse = op_.attrs.get_or<bool>("reverse", false);
+    const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)),
+                 inner = b_.let("inner", b_.mod(line, lines_.inner));
     b_.store(keys_, zero(), step_.identity(b_).value);
     b_.loop(LoopKind::kSerial, "c", b_.index(lines_.length), [&](ExprId c) {
       const ExprId position = b_.let("position", reverse ? b_.sub(b_.index(lines_.length - 1), c) : c);
@@ -103,8 +115,10 @@ class LinesLowering {
     const std::int64_t threads = in_.schedule.threads;
     b_.loop(LoopKind::kSerial, "i", b_.index((cells + threads - 1) / threads), [&](ExprId i) {
       const ExprId at = b_.let("at", b_.add(b_.mul(i, threads), thread));
-      if (cells % threads == 0) body(at);
-      else b_.when(b_.less(at, b_.index(cells)), [&] { body(at); });
+      if (cells % threads == 0)
+        body(at);
+      else
+        b_.when(b_.less(at, b_.index(cells)), [&] { body(at); });
     });
   }
   void meet() {
@@ -115,29 +129,35 @@ class LinesLowering {
   ExprId before(ExprId a, ExprId i, ExprId b, ExprId j) {
     const auto both = [&](ExprId p, ExprId q) { return b_.op(ScalarOp::kAnd, DType::kPred, {p, q}); };
     const auto either = [&](ExprId p, ExprId q) { return b_.op(ScalarOp::kOr, DType::kPred, {p, q}); };
-    const bool descending = op_.op_name == "top_k" ? op_.attrs.get_or<bool>("largest", true) : op_.attrs.get_or<bool>("descending", false);
+    const bool descending =
+        op_.op_name == "top_k" ? op_.attrs.get_or<bool>("largest", true) : op_.attrs.get_or<bool>("descending", false);
     ExprId less = b_.op(ScalarOp::kLt, DType::kPred, descending ? std::vector{b, a} : std::vector{a, b});
     ExprId same = b_.op(ScalarOp::kEq, DType::kPred, {a, b});
     if (ops::is_float(key_)) {
-      const ExprId a_nan = b_.op(ScalarOp::kIsNan, DType::kPred, {a}), b_nan = b_.op(ScalarOp::kIsNan, DType::kPred, {b});
-      const ExprId only = descending ? both(a_nan, b_.op(ScalarOp::kNot, DType::kPred, {b_nan})) : both(b_nan, b_.op(ScalarOp::kNot, DType::kPred, {a_nan}));
+      const ExprId a_nan = b_.op(ScalarOp::kIsNan, DType::kPred, {a}),
+                   b_nan = b_.op(ScalarOp::kIsNan, DType::kPred, {b});
+      const ExprId only = descending ? both(a_nan, b_.op(ScalarOp::kNot, DType::kPred, {b_nan}))
+                                     : both(b_nan, b_.op(ScalarOp::kNot, DType::kPred, {a_nan}));
       less = either(less, only);
       same = either(same, both(a_nan, b_nan));
     }
     const ExprId n = b_.integer(DType::kS32, lines_.length);
-    const ExprId i_real = b_.op(ScalarOp::kLt, DType::kPred, {i, n}), j_padding = b_.op(ScalarOp::kGe, DType::kPred, {j, n});
+    const ExprId i_real = b_.op(ScalarOp::kLt, DType::kPred, {i, n}),
+                 j_padding = b_.op(ScalarOp::kGe, DType::kPred, {j, n});
     const ExprId earlier = b_.op(ScalarOp::kLt, DType::kPred, {i, j});
     return b_.let("before", both(i_real, either(j_padding, either(less, both(same, earlier)))));
   }
 
   void sort(ExprId line, ExprId thread) {
     const std::int64_t padded = in_.schedule.tile[0];
-    const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)), inner = b_.let("inner", b_.mod(line, lines_.inner));
+    const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)),
+                 inner = b_.let("inner", b_.mod(line, lines_.inner));
     const bool own_memory = in_.cpu() || in_.schedule.resources.shared_bytes > 0;
     const ExprId base = own_memory ? zero() : b_.let("base", b_.mul(line, padded));
     const auto cell = [&](ExprId at) { return b_.add(base, at); };
     each(padded, thread, [&](ExprId at) {
-      const ExprId position = lines_.length == padded ? at : b_.let("position", b_.min(at, b_.index(lines_.length - 1)));
+      const ExprId position =
+          lines_.length == padded ? at : b_.let("position", b_.min(at, b_.index(lines_.length - 1)));
       b_.store(keys_, cell(at), element(op_.operands[0], outer, inner, position));
       b_.store(places_, cell(at), b_.convert(DType::kS32, at));
     });
@@ -148,9 +168,11 @@ class LinesLowering {
           const ExprId low = b_.let("low", b_.add(b_.mul(b_.floor_div(i, stride), 2 * stride), b_.mod(i, stride)));
           const ExprId high = b_.let("high", b_.add(low, b_.index(stride)));
           const ExprId a = b_.let("a", b_.load(keys_, cell(low))), b = b_.let("b", b_.load(keys_, cell(high)));
-          const ExprId at_a = b_.let("at_a", b_.load(places_, cell(low))), at_b = b_.let("at_b", b_.load(places_, cell(high)));
+          const ExprId at_a = b_.let("at_a", b_.load(places_, cell(low))),
+                       at_b = b_.let("at_b", b_.load(places_, cell(high)));
           const ExprId up = b_.op(ScalarOp::kEq, DType::kPred, {b_.mod(b_.floor_div(low, size), 2), zero()});
-          const ExprId swap = b_.let("swap", b_.select(DType::kPred, up, before(b, at_b, a, at_a), before(a, at_a, b, at_b)));
+          const ExprId swap =
+              b_.let("swap", b_.select(DType::kPred, up, before(b, at_b, a, at_a), before(a, at_a, b, at_b)));
           b_.store(keys_, cell(low), b_.select(key_, swap, b, a));
           b_.store(keys_, cell(high), b_.select(key_, swap, a, b));
           b_.store(places_, cell(low), b_.select(DType::kS32, swap, at_b, at_a));
@@ -163,9 +185,12 @@ class LinesLowering {
       for (std::size_t o = 0; o < region_.outputs.size(); ++o) {
         const region::RegionValue& result = region_[region_.outputs[o]];
         ExprId value;
-        if (op_.op_name == "top_k") value = result.result == 0 ? b_.load(keys_, cell(at)) : b_.convert(result.dtype, place);
-        else if (result.result == 0) value = b_.load(keys_, cell(at));
-        else value = element(op_.operands[result.result], outer, inner, b_.let("from", b_.convert(DType::kS64, place)));
+        if (op_.op_name == "top_k")
+          value = result.result == 0 ? b_.load(keys_, cell(at)) : b_.convert(result.dtype, place);
+        else if (result.result == 0)
+          value = b_.load(keys_, cell(at));
+        else
+          value = element(op_.operands[result.result], outer, inner, b_.let("from", b_.convert(DType::kS64, place)));
         store_result(o, outer, inner, at, value);
       }
     });

@@ -19,8 +19,10 @@ class Loop {
 
   Result<Kernel> run() {
     b_.launch(in_.name, [&] {
-      if (in_.cpu()) cpu();
-      else gpu();
+      if (in_.cpu())
+        cpu();
+      else
+        gpu();
     });
     if (!status_) return std::unexpected(status_.error());
     return b_.finish();
@@ -29,7 +31,8 @@ class Loop {
  private:
   std::int64_t inner() const { return extents_.back(); }
 
-  // Everything at one point: the value of each output, stored. `row` numbers the outer dims, `column` is the inner index.
+  // Everything at one point: the value of each output, stored. `row` numbers the outer dims, `column` is the inner
+  // index.
   void point(ExprId row, ExprId column) {
     std::vector<ExprId> dims(extents_.size());
     dims.back() = column;
@@ -94,8 +97,10 @@ class Loop {
         b_.when(b_.less(at, b_.index(steps)), [&] {
           const ExprId row = b_.let("row", b_.floor_div(at, std::max<std::int64_t>(1, inner() / step)));
           const ExprId column = b_.let("column", b_.mul(b_.mod(at, std::max<std::int64_t>(1, inner() / step)), step));
-          if (step == 1) point(row, column);
-          else b_.loop(LoopKind::kVector, "l", step, [&](ExprId l) { point(row, b_.add(column, l)); });
+          if (step == 1)
+            point(row, column);
+          else
+            b_.loop(LoopKind::kVector, "l", step, [&](ExprId l) { point(row, b_.add(column, l)); });
         });
       });
     });

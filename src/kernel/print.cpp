@@ -15,9 +15,9 @@ class Printer {
     for (const Buffer& b : kernel_.buffers) {
       static constexpr const char* kSpaces[] = {"global", "shared", "local"};
       static constexpr const char* kRoles[] = {"input", "output", "temporary"};
-      out_ += fmt::format("  {} {}[{}] {}{}\n", ops::name(b.dtype), b.name, b.elements,
-                          kSpaces[static_cast<int>(b.space)],
-                          b.space == Space::kGlobal ? std::string(" ") + kRoles[static_cast<int>(b.role)] : "");
+      out_ +=
+          fmt::format("  {} {}[{}] {}{}\n", ops::name(b.dtype), b.name, b.elements, kSpaces[static_cast<int>(b.space)],
+                      b.space == Space::kGlobal ? std::string(" ") + kRoles[static_cast<int>(b.role)] : "");
     }
     for (const Launch& launch : kernel_.launches) {
       out_ += fmt::format("launch {}\n", launch.name);
@@ -66,7 +66,8 @@ class Printer {
       const Stmt& s = kernel_[id];
       switch (s.kind) {
         case Stmt::Kind::kFor:
-          out_ += fmt::format("{}{} {} < {}\n", indent, kLoops[static_cast<int>(s.loop)], variable(s.var), expr(s.extent));
+          out_ +=
+              fmt::format("{}{} {} < {}\n", indent, kLoops[static_cast<int>(s.loop)], variable(s.var), expr(s.extent));
           body(s.body, depth + 1);
           break;
         case Stmt::Kind::kLet:

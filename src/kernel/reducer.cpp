@@ -16,7 +16,8 @@ ExprId extreme(KernelBuilder& b, DType dtype, bool greatest) {
   }
   if (dtype == DType::kPred) return b.integer(dtype, greatest ? 1 : 0);
   const int bits = ops::bit_width(dtype);
-  if (ops::is_unsigned_integer(dtype)) return b.integer(dtype, greatest ? (bits == 64 ? -1 : (std::int64_t{1} << bits) - 1) : 0);
+  if (ops::is_unsigned_integer(dtype))
+    return b.integer(dtype, greatest ? (bits == 64 ? -1 : (std::int64_t{1} << bits) - 1) : 0);
   const std::int64_t high = bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (bits - 1)) - 1;
   return b.integer(dtype, greatest ? high : -high - 1);
 }
@@ -31,11 +32,16 @@ Reducer Reducer::of(const region::Region& region, region::ValueId id) {
   r.value = operand == DType::kF16 || operand == DType::kBF16 ? DType::kF32 : operand;
   const std::string& op = v.op_name;
   const bool pred = operand == DType::kPred;
-  if (op == "reduce_prod") r.op = pred ? ScalarOp::kAnd : ScalarOp::kMul;
-  else if (op == "reduce_max") r.op = pred ? ScalarOp::kOr : ScalarOp::kMax;
-  else if (op == "reduce_min") r.op = pred ? ScalarOp::kAnd : ScalarOp::kMin;
-  else if (op == "reduce_and") r.op = ScalarOp::kAnd;
-  else if (op == "reduce_or") r.op = ScalarOp::kOr;
+  if (op == "reduce_prod")
+    r.op = pred ? ScalarOp::kAnd : ScalarOp::kMul;
+  else if (op == "reduce_max")
+    r.op = pred ? ScalarOp::kOr : ScalarOp::kMax;
+  else if (op == "reduce_min")
+    r.op = pred ? ScalarOp::kAnd : ScalarOp::kMin;
+  else if (op == "reduce_and")
+    r.op = ScalarOp::kAnd;
+  else if (op == "reduce_or")
+    r.op = ScalarOp::kOr;
   else if (op == "arg_max" || op == "arg_min") {
     r.with_position = true;
     r.greatest = op == "arg_max";
@@ -66,7 +72,8 @@ Reducer::Partial Reducer::combine(KernelBuilder& b, const Partial& x, const Part
   ExprId better = b.op(greatest ? ScalarOp::kGt : ScalarOp::kLt, DType::kPred, {y.value, x.value});
   ExprId same = b.op(ScalarOp::kEq, DType::kPred, {y.value, x.value});
   if (ops::is_float(value)) {
-    const ExprId x_nan = b.op(ScalarOp::kIsNan, DType::kPred, {x.value}), y_nan = b.op(ScalarOp::kIsNan, DType::kPred, {y.value});
+    const ExprId x_nan = b.op(ScalarOp::kIsNan, DType::kPred, {x.value}),
+                 y_nan = b.op(ScalarOp::kIsNan, DType::kPred, {y.value});
     const ExprId x_number = b.op(ScalarOp::kNot, DType::kPred, {x_nan});
     better = both(x_number, either(y_nan, better));
     same = either(same, both(x_nan, y_nan));

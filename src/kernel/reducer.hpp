@@ -5,14 +5,15 @@
 
 namespace fusewright::kernel {
 
-/// How one reduction combines two partial results. An arg_max or arg_min carries a second number: where the value stood.
+/// How one reduction combines two partial results. An arg_max or arg_min carries a second number: where the value
+/// stood.
 struct Reducer {
   region::ValueId id;
   ScalarOp op = ScalarOp::kAdd;
   DType value = DType::kF32;  ///< dtype of partial values: f32 for the narrower floats
   bool with_position = false;
-  bool greatest = true;       ///< of arg_max
-  bool last = false;          ///< of equal values the last one wins
+  bool greatest = true;  ///< of arg_max
+  bool last = false;     ///< of equal values the last one wins
 
   static Reducer of(const region::Region& region, region::ValueId id);
 

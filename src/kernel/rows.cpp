@@ -19,13 +19,17 @@ using region::IndexMap;
 using region::ValueId;
 using schedule::Rows;
 
-/// Reductions over rows, with what stands before, between and after them. On a CPU a row is walked by vectors along it, or, where
-/// the kept axes lie inside, a vector of columns at once; on a GPU by a block, or a column by each thread.
+/// Reductions over rows, with what stands before, between and after them. On a CPU a row is walked by vectors along it,
+/// or, where the kept axes lie inside, a vector of columns at once; on a GPU by a block, or a column by each thread.
 class RowsLowering {
  public:
   RowsLowering(const LowerInput& in, Rows rows)
-      : in_(in), region_(in.region), rows_(std::move(rows)), b_(in.name, in.family()),
-        buffers_(declare_buffers(b_, in.region)), passes_(passes_needing(in.region, rows_)),
+      : in_(in),
+        region_(in.region),
+        rows_(std::move(rows)),
+        b_(in.name, in.family()),
+        buffers_(declare_buffers(b_, in.region)),
+        passes_(passes_needing(in.region, rows_)),
         parts_(in.schedule.tile[1]) {
     for (const ValueId id : rows_.reductions) reducers_.push_back(Reducer::of(region_, id));
     choose_staged();
@@ -36,8 +40,10 @@ class RowsLowering {
   Result<Kernel> run() {
     const bool columns = rows_.inner > 1;
     b_.launch(in_.name, [&] {
-      if (in_.cpu()) columns ? cpu_columns() : cpu_rows();
-      else columns ? gpu_columns() : gpu_rows();
+      if (in_.cpu())
+        columns ? cpu_columns() : cpu_rows();
+      else
+        columns ? gpu_columns() : gpu_rows();
     });
     if (parts_ > 1) b_.launch(in_.name + "_join", [&] { join_parts(); });
     if (!status_) return std::unexpected(status_.error());
@@ -61,7 +67,8 @@ class RowsLowering {
   Cells declare(const Reducer& r, const std::string& name, std::int64_t count, Space space) {
     const Buffer::Role role = space == Space::kGlobal ? Buffer::Role::kTemporary : Buffer::Role::kInput;
     Cells cells{b_.buffer(fmt::format("{}{}", name, r.id.index), r.value, count, space, role), {}};
-    if (r.with_position) cells.position = b_.buffer(fmt::format("{}{}_at", name, r.id.index), DType::kS64, count, space, role);
+    if (r.with_position)
+      cells.position = b_.buffer(fmt::format("{}{}_at", name, r.id.index), DType::kS64, count, space, role);
     return cells;
   }
   Reducer::Partial read(const Reducer& r, const Cells& cells, ExprId at) {
@@ -133,7 +140,8 @@ class RowsLowering {
     Elements elements = elements_at(at, level);
     const std::vector<ExprId> values = emit(elements, roots);
     if (values.empty()) return;
-    for (std::size_t s = 0; s < stage.size(); ++s) b_.store(staged_.at(stage[s]), at.staged, values[reducers.size() + s]);
+    for (std::size_t s = 0; s < stage.size(); ++s)
+      b_.store(staged_.at(stage[s]), at.staged, values[reducers.size() + s]);
     for (std::size_t k = 0; k < reducers.size(); ++k) {
       const Reducer& r = *reducers[k];
       const Reducer::Partial more{b_.convert(r.value, values[k]), r.with_position ? at.column : ExprId()};
@@ -162,7 +170,8 @@ class RowsLowering {
       const auto result = results_.find(v);
       return result != results_.end() ? std::optional(result->second(at)) : std::nullopt;
     };
-    Elements elements(b_, region_, buffers_.captures, {at.outer, at.inner}, lookup, [this](ValueId v) { return rows_.is_reduction(v); });
+    Elements elements(b_, region_, buffers_.captures, {at.outer, at.inner}, lookup,
+                      [this](ValueId v) { return rows_.is_reduction(v); });
     const std::vector<ExprId> values = emit(elements, roots);
     for (std::size_t o = 0; o < values.size(); ++o)
       b_.store(output_buffer(roots[o].value), b_.add(b_.mul(at.outer, rows_.inner), at.inner), values[o]);
@@ -179,24 +188,29 @@ class RowsLowering {
 
   // A power of two, since the accumulators are folded by halves.
   std::int64_t unroll() const {
-    const std::int64_t most = std::max<std::int64_t>(1, std::min(in_.schedule.tile[2], rows_.reduced / parts_ / in_.schedule.vector));
+    const std::int64_t most =
+        std::max<std::int64_t>(1, std::min(in_.schedule.tile[2], rows_.reduced / parts_ / in_.schedule.vector));
     return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
   }
 
-  // Columns [start, start + count): four vectors at once into accumulators of their own, then single vectors, then elements.
-  void walk(ExprId start, ExprId count, bool accumulate, const std::function<void(ExprId column, ExprId slot)>& element) {
+  // Columns [start, start + count): four vectors at once into accumulators of their own, then single vectors, then
+  // elements.
+  void walk(ExprId start, ExprId count, bool accumulate,
+            const std::function<void(ExprId column, ExprId slot)>& element) {
     const std::int64_t lanes = in_.schedule.vector, unrolled = accumulate ? unroll() : 1, step = lanes * unrolled;
     const ExprId steps = b_.floor_div(count, step);
     b_.loop(LoopKind::kSerial, "c", steps, [&](ExprId c) {
       b_.loop(LoopKind::kUnrolled, "u", unrolled, [&](ExprId u) {
         const ExprId first = b_.add(start, b_.add(b_.mul(c, step), b_.mul(u, lanes)));
-        b_.loop(LoopKind::kVector, "l", lanes, [&](ExprId l) { element(b_.add(first, l), b_.add(b_.mul(u, lanes), l)); });
+        b_.loop(LoopKind::kVector, "l", lanes,
+                [&](ExprId l) { element(b_.add(first, l), b_.add(b_.mul(u, lanes), l)); });
       });
     });
     const ExprId rest = b_.let("rest", b_.add(start, b_.mul(steps, step)));
     if (unrolled > 1)
       b_.loop(LoopKind::kSerial, "v", b_.floor_div(b_.mod(count, step), lanes), [&](ExprId v) {
-        b_.loop(LoopKind::kVector, "l", lanes, [&](ExprId l) { element(b_.add(rest, b_.add(b_.mul(v, lanes), l)), l); });
+        b_.loop(LoopKind::kVector, "l", lanes,
+                [&](ExprId l) { element(b_.add(rest, b_.add(b_.mul(v, lanes), l)), l); });
       });
     const ExprId tail = b_.let("tail", b_.add(start, b_.mul(b_.floor_div(count, lanes), lanes)));
     // Elements beyond the last vector have a slot behind those of the vectors.
@@ -209,16 +223,20 @@ class RowsLowering {
       const auto step = [&](ExprId l) {
         write(r, cells, l, r.combine(b_, read(r, cells, l), read(r, cells, b_.add(l, b_.index(half)))));
       };
-      if (half == 1) step(zero());
-      else b_.loop(LoopKind::kVector, "l", half, step);
+      if (half == 1)
+        step(zero());
+      else
+        b_.loop(LoopKind::kVector, "l", half, step);
     }
     if (tail) write(r, cells, zero(), r.combine(b_, read(r, cells, zero()), read(r, cells, b_.index(slots))));
   }
 
   void clear(const Reducer& r, const Cells& cells, std::int64_t slots, bool tail) {
     const auto one = [&](ExprId at) { write(r, cells, at, r.identity(b_)); };
-    if (slots == 1) one(zero());
-    else b_.loop(LoopKind::kVector, "l", slots, one);
+    if (slots == 1)
+      one(zero());
+    else
+      b_.loop(LoopKind::kVector, "l", slots, one);
     if (tail) one(b_.index(slots));
   }
 
@@ -245,14 +263,17 @@ class RowsLowering {
     const std::int64_t length = part_length(lanes);
     const ExprId outer = b_.let("outer", b_.floor_div(row, parts_));
     const ExprId start = b_.let("start", b_.mul(b_.mod(row, parts_), length));
-    const ExprId count = parts_ > 1 ? b_.let("count", b_.op(ScalarOp::kMax, DType::kS64, {zero(), b_.min(b_.index(length), b_.sub(b_.index(rows_.reduced), start))}))
-                                    : b_.index(rows_.reduced);
+    const ExprId count =
+        parts_ > 1 ? b_.let("count", b_.op(ScalarOp::kMax, DType::kS64,
+                                           {zero(), b_.min(b_.index(length), b_.sub(b_.index(rows_.reduced), start))}))
+                   : b_.index(rows_.reduced);
     const bool tail = rows_.reduced % lanes != 0;
     results_.clear();
     for (int level = 0; level < rows_.levels; ++level) {
       for (std::size_t r = 0; r < reducers_.size(); ++r)
         if (rows_.level[r] == level) clear(reducers_[r], cells.at(reducers_[r].id), in_row_slots_, tail);
-      walk(start, count, true, [&](ExprId column, ExprId slot) { reduce_element(level, {outer, zero(), column, slot, column}, cells); });
+      walk(start, count, true,
+           [&](ExprId column, ExprId slot) { reduce_element(level, {outer, zero(), column, slot, column}, cells); });
       for (std::size_t r = 0; r < reducers_.size(); ++r) {
         if (rows_.level[r] != level) continue;
         const Reducer& reducer = reducers_[r];
@@ -261,7 +282,8 @@ class RowsLowering {
           write(reducer, partials_[r], row, read(reducer, cells.at(reducer.id), zero()));
           continue;
         }
-        const ExprId result = b_.let(region_[reducer.id].op_name, reducer.result(b_, region_, read(reducer, cells.at(reducer.id), zero())));
+        const ExprId result = b_.let(region_[reducer.id].op_name,
+                                     reducer.result(b_, region_, read(reducer, cells.at(reducer.id), zero())));
         results_[reducer.id] = [result](const At&) { return result; };
       }
     }
@@ -279,22 +301,29 @@ class RowsLowering {
   // ---- a vector of columns at once (CPU), a column by each thread (GPU) ----
 
   // `lanes` neighbouring columns from `inner` on, all of the reduced extent (or one part of it).
-  void column_group(ExprId outer, ExprId inner, ExprId part, std::int64_t lanes, const std::map<ValueId, Cells>& cells) {
+  void column_group(ExprId outer, ExprId inner, ExprId part, std::int64_t lanes,
+                    const std::map<ValueId, Cells>& cells) {
     const auto across = [&](const std::function<void(ExprId)>& body) {
-      if (lanes == 1) body(zero());
-      else b_.loop(LoopKind::kVector, "l", lanes, body);
+      if (lanes == 1)
+        body(zero());
+      else
+        b_.loop(LoopKind::kVector, "l", lanes, body);
     };
     const std::int64_t length = part_length(1);
     const ExprId start = parts_ > 1 ? b_.let("start", b_.mul(part, length)) : zero();
-    const ExprId count = parts_ > 1 ? b_.op(ScalarOp::kMax, DType::kS64, {zero(), b_.min(b_.index(length), b_.sub(b_.index(rows_.reduced), start))})
+    const ExprId count = parts_ > 1 ? b_.op(ScalarOp::kMax, DType::kS64,
+                                            {zero(), b_.min(b_.index(length), b_.sub(b_.index(rows_.reduced), start))})
                                     : b_.index(rows_.reduced);
     results_.clear();
     for (int level = 0; level < rows_.levels; ++level) {
       for (std::size_t r = 0; r < reducers_.size(); ++r)
-        if (rows_.level[r] == level) across([&](ExprId l) { write(reducers_[r], cells.at(reducers_[r].id), l, reducers_[r].identity(b_)); });
+        if (rows_.level[r] == level)
+          across([&](ExprId l) { write(reducers_[r], cells.at(reducers_[r].id), l, reducers_[r].identity(b_)); });
       b_.loop(LoopKind::kSerial, "c", count, [&](ExprId c) {
         const ExprId column = b_.add(start, c);
-        across([&](ExprId l) { reduce_element(level, {outer, b_.add(inner, l), column, l, b_.add(b_.mul(column, lanes), l)}, cells); });
+        across([&](ExprId l) {
+          reduce_element(level, {outer, b_.add(inner, l), column, l, b_.add(b_.mul(column, lanes), l)}, cells);
+        });
       });
       for (std::size_t r = 0; r < reducers_.size(); ++r) {
         if (rows_.level[r] != level) continue;
@@ -307,7 +336,9 @@ class RowsLowering {
           });
           continue;
         }
-        results_[reducer.id] = [this, reducer, own](const At& at) { return reducer.result(b_, region_, read(reducer, own, at.slot)); };
+        results_[reducer.id] = [this, reducer, own](const At& at) {
+          return reducer.result(b_, region_, read(reducer, own, at.slot));
+        };
       }
     }
     if (parts_ > 1) return;
@@ -339,7 +370,8 @@ class RowsLowering {
         const auto whole = [&] { column_group(outer, inner, part, width, cells); };
         if (rows_.inner % width == 0) return whole();
         b_.when(b_.less(group, b_.index(groups - 1)), whole, [&] {
-          b_.loop(LoopKind::kSerial, "i", b_.index(rows_.inner % width), [&](ExprId i) { column_group(outer, b_.let("column", b_.add(inner, i)), part, 1, cells); });
+          b_.loop(LoopKind::kSerial, "i", b_.index(rows_.inner % width),
+                  [&](ExprId i) { column_group(outer, b_.let("column", b_.add(inner, i)), part, 1, cells); });
         });
       });
     });
@@ -377,14 +409,16 @@ class RowsLowering {
       cells[r.id] = declare(r, "acc", wide, Space::kLocal);
       if (threads > 32) warps[r.id] = declare(r, "warp", threads / 32, Space::kShared);
     }
-    for (auto& [v, buffer] : staged_) buffer = b_.buffer(fmt::format("row{}", v.index), region_[v].dtype, steps * wide, Space::kLocal);
+    for (auto& [v, buffer] : staged_)
+      buffer = b_.buffer(fmt::format("row{}", v.index), region_[v].dtype, steps * wide, Space::kLocal);
     b_.loop(LoopKind::kGridX, "block", rows_.outer * parts_, [&](ExprId block) {
-      b_.loop(LoopKind::kThreadX, "thread", threads, [&](ExprId thread) { gpu_row(block, thread, wide, steps, length, cells, warps); });
+      b_.loop(LoopKind::kThreadX, "thread", threads,
+              [&](ExprId thread) { gpu_row(block, thread, wide, steps, length, cells, warps); });
     });
   }
 
-  void gpu_row(ExprId block, ExprId thread, std::int64_t wide, std::int64_t steps, std::int64_t length, const std::map<ValueId, Cells>& cells,
-               const std::map<ValueId, Cells>& warps) {
+  void gpu_row(ExprId block, ExprId thread, std::int64_t wide, std::int64_t steps, std::int64_t length,
+               const std::map<ValueId, Cells>& cells, const std::map<ValueId, Cells>& warps) {
     const std::int64_t threads = in_.schedule.threads;
     const ExprId outer = b_.let("outer", b_.floor_div(block, parts_));
     const ExprId start = b_.let("start", b_.mul(b_.mod(block, parts_), length));
@@ -394,8 +428,10 @@ class RowsLowering {
         const ExprId local = b_.mul(b_.add(b_.mul(k, threads), thread), wide);
         const auto group = [&] {
           const auto one = [&](ExprId l) { element(b_.add(b_.add(start, local), l), l, b_.add(b_.mul(k, wide), l)); };
-          if (wide == 1) one(zero());
-          else b_.loop(LoopKind::kVector, "l", wide, one);
+          if (wide == 1)
+            one(zero());
+          else
+            b_.loop(LoopKind::kVector, "l", wide, one);
         };
         ExprId inside = b_.integer(DType::kPred, 1);
         if (length % (threads * wide) != 0) inside = b_.less(local, b_.index(length));
@@ -407,7 +443,9 @@ class RowsLowering {
     for (int level = 0; level < rows_.levels; ++level) {
       for (std::size_t r = 0; r < reducers_.size(); ++r)
         if (rows_.level[r] == level) clear(reducers_[r], cells.at(reducers_[r].id), wide, false);
-      each([&](ExprId column, ExprId lane, ExprId kept) { reduce_element(level, {outer, zero(), column, lane, kept}, cells); });
+      each([&](ExprId column, ExprId lane, ExprId kept) {
+        reduce_element(level, {outer, zero(), column, lane, kept}, cells);
+      });
       std::vector<std::pair<std::size_t, Reducer::Partial>> partial;
       for (std::size_t r = 0; r < reducers_.size(); ++r) {
         if (rows_.level[r] != level) continue;
@@ -417,16 +455,19 @@ class RowsLowering {
       if (threads > 32) {
         for (const auto& [r, p] : partial) {
           const auto& [reducer, value] = std::pair(reducers_[r], p);
-          b_.when(b_.op(ScalarOp::kEq, DType::kPred, {b_.mod(thread, 32), zero()}), [&] { write(reducer, warps.at(reducer.id), b_.floor_div(thread, 32), value); });
+          b_.when(b_.op(ScalarOp::kEq, DType::kPred, {b_.mod(thread, 32), zero()}),
+                  [&] { write(reducer, warps.at(reducer.id), b_.floor_div(thread, 32), value); });
         }
         b_.barrier();
-        for (auto& [r, p] : partial) p = across_block(reducers_[r], warps.at(reducers_[r].id), cells.at(reducers_[r].id));
+        for (auto& [r, p] : partial)
+          p = across_block(reducers_[r], warps.at(reducers_[r].id), cells.at(reducers_[r].id));
       }
       for (const auto& [r, p] : partial) {
         const Reducer& reducer = reducers_[r];
         if (parts_ > 1) {
           const auto& target = partials_[r];
-          b_.when(b_.op(ScalarOp::kEq, DType::kPred, {thread, zero()}), [&, value = p] { write(reducer, target, block, value); });
+          b_.when(b_.op(ScalarOp::kEq, DType::kPred, {thread, zero()}),
+                  [&, value = p] { write(reducer, target, block, value); });
           continue;
         }
         const ExprId result = b_.let(region_[reducer.id].op_name, reducer.result(b_, region_, p));
@@ -435,8 +476,10 @@ class RowsLowering {
     }
     if (parts_ > 1) return;
     if (!rows_.kept.empty())
-      b_.when(b_.op(ScalarOp::kEq, DType::kPred, {thread, zero()}), [&] { store_kept({outer, zero(), zero(), zero(), zero()}); });
-    if (!rows_.full.empty()) each([&](ExprId column, ExprId lane, ExprId kept) { store_element({outer, zero(), column, lane, kept}); });
+      b_.when(b_.op(ScalarOp::kEq, DType::kPred, {thread, zero()}),
+              [&] { store_kept({outer, zero(), zero(), zero(), zero()}); });
+    if (!rows_.full.empty())
+      each([&](ExprId column, ExprId lane, ExprId kept) { store_element({outer, zero(), column, lane, kept}); });
   }
 
   Reducer::Partial across_warp(const Reducer& r, Reducer::Partial p) {
@@ -470,12 +513,15 @@ class RowsLowering {
         const Cells own = cells.at(reducer.id);
         write(reducer, own, zero(), reducer.identity(b_));
         b_.loop(LoopKind::kSerial, "p", b_.index(parts_), [&](ExprId p) {
-          write(reducer, own, zero(), reducer.combine(b_, read(reducer, own, zero()), read(reducer, partials_[r], b_.add(b_.mul(at, parts_), p))));
+          write(reducer, own, zero(),
+                reducer.combine(b_, read(reducer, own, zero()),
+                                read(reducer, partials_[r], b_.add(b_.mul(at, parts_), p))));
         });
         const ExprId result = b_.let("joined", reducer.result(b_, region_, read(reducer, own, zero())));
         results_[reducer.id] = [result](const At&) { return result; };
       }
-      store_kept({b_.let("outer", b_.floor_div(at, rows_.inner)), b_.let("inner", b_.mod(at, rows_.inner)), zero(), zero(), zero()});
+      store_kept({b_.let("outer", b_.floor_div(at, rows_.inner)), b_.let("inner", b_.mod(at, rows_.inner)), zero(),
+                  zero(), zero()});
     };
     if (in_.cpu()) {
       b_.loop(LoopKind::kParallel, "row", kept(), one);

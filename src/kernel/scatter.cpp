@@ -15,12 +15,18 @@ bool contains(const Ints& list, std::int64_t item) { return std::find(list.begin
 class ScatterLowering {
  public:
   explicit ScatterLowering(const LowerInput& in)
-      : in_(in), region_(in.region), v_(region_[in.region.outputs.front()]), b_(in.name, in.family()), buffers_(declare_buffers(b_, in.region)) {}
+      : in_(in),
+        region_(in.region),
+        v_(region_[in.region.outputs.front()]),
+        b_(in.name, in.family()),
+        buffers_(declare_buffers(b_, in.region)) {}
 
   Result<Kernel> run() {
     const std::int64_t elements = v_.elements();
     b_.launch(in_.name + "_copy", [&] {
-      const auto copy = [&](ExprId at) { b_.store(buffers_.outputs[0], at, element(v_.operands[0], split(at, v_.dims))); };
+      const auto copy = [&](ExprId at) {
+        b_.store(buffers_.outputs[0], at, element(v_.operands[0], split(at, v_.dims)));
+      };
       over(elements, copy);
     });
     b_.launch(in_.name, [&] {
@@ -30,7 +36,8 @@ class ScatterLowering {
       };
       if (in_.cpu()) return b_.loop(LoopKind::kParallel, "once", 1, [&](ExprId) { all(); });
       b_.loop(LoopKind::kGridX, "block", 1, [&](ExprId) {
-        b_.loop(LoopKind::kThreadX, "thread", 32, [&](ExprId thread) { b_.when(b_.op(ScalarOp::kEq, DType::kPred, {thread, b_.index(0)}), all); });
+        b_.loop(LoopKind::kThreadX, "thread", 32,
+                [&](ExprId thread) { b_.when(b_.op(ScalarOp::kEq, DType::kPred, {thread, b_.index(0)}), all); });
       });
     });
     if (!status_) return std::unexpected(status_.error());
@@ -43,17 +50,19 @@ class ScatterLowering {
       const std::int64_t task = in_.schedule.tile[0];
       b_.loop(LoopKind::kParallel, "task", (elements + task - 1) / task, [&](ExprId t) {
         const ExprId first = b_.let("first", b_.mul(t, task));
-        b_.loop(LoopKind::kSerial, "i", b_.min(b_.index(task), b_.sub(b_.index(elements), first)), [&](ExprId i) { body(b_.let("at", b_.add(first, i))); });
+        b_.loop(LoopKind::kSerial, "i", b_.min(b_.index(task), b_.sub(b_.index(elements), first)),
+                [&](ExprId i) { body(b_.let("at", b_.add(first, i))); });
       });
       return;
     }
     const std::int64_t threads = in_.schedule.threads;
-    b_.loop(LoopKind::kGridX, "block", std::max<std::int64_t>(1, (elements + threads - 1) / threads), [&](ExprId block) {
-      b_.loop(LoopKind::kThreadX, "thread", threads, [&](ExprId thread) {
-        const ExprId at = b_.let("at", b_.add(b_.mul(block, threads), thread));
-        b_.when(b_.less(at, b_.index(elements)), [&] { body(at); });
-      });
-    });
+    b_.loop(LoopKind::kGridX, "block", std::max<std::int64_t>(1, (elements + threads - 1) / threads),
+            [&](ExprId block) {
+              b_.loop(LoopKind::kThreadX, "thread", threads, [&](ExprId thread) {
+                const ExprId at = b_.let("at", b_.add(b_.mul(block, threads), thread));
+                b_.when(b_.less(at, b_.index(elements)), [&] { body(at); });
+              });
+            });
   }
 
   std::vector<ExprId> split(ExprId at, const Ints& dims) {
@@ -75,9 +84,11 @@ class ScatterLowering {
   }
 
   void update(ExprId u) {
-    const Ints window = v_.attrs.get_or<Ints>("update_window_dims", {}), inserted = v_.attrs.get_or<Ints>("inserted_window_dims", {});
+    const Ints window = v_.attrs.get_or<Ints>("update_window_dims", {}),
+               inserted = v_.attrs.get_or<Ints>("inserted_window_dims", {});
     const Ints to_operand = v_.attrs.get<Ints>("scatter_dims_to_operand_dims");
-    const Ints batching = v_.attrs.get_or<Ints>("input_batching_dims", {}), index_batching = v_.attrs.get_or<Ints>("indices_batching_dims", {});
+    const Ints batching = v_.attrs.get_or<Ints>("input_batching_dims", {}),
+               index_batching = v_.attrs.get_or<Ints>("indices_batching_dims", {});
     const std::int64_t vector_dim = v_.attrs.get<std::int64_t>("index_vector_dim");
     const region::RegionValue& indices = region_[v_.operands[1]];
     const std::vector<ExprId> at = split(u, region_[v_.operands[2]].dims);
@@ -94,7 +105,8 @@ class ScatterLowering {
       std::vector<ExprId> index;
       std::size_t o = 0;
       for (std::size_t d = 0; d < indices.dims.size(); ++d)
-        index.push_back(static_cast<std::int64_t>(d) == vector_dim ? b_.index(static_cast<std::int64_t>(k)) : outside[o++]);
+        index.push_back(static_cast<std::int64_t>(d) == vector_dim ? b_.index(static_cast<std::int64_t>(k))
+                                                                   : outside[o++]);
       ExprId& axis = target[static_cast<std::size_t>(to_operand[k])];
       axis = b_.add(axis, b_.let("start", b_.convert(DType::kS64, element(v_.operands[1], index))));
     }

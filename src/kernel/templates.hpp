@@ -17,7 +17,7 @@ struct LowerInput {
 
 // One function for each template; the switch in lower.cpp names them.
 Result<Kernel> lower_loop(const LowerInput& in);
-Result<Kernel> lower_rows(const LowerInput& in);         ///< reduce and row
+Result<Kernel> lower_rows(const LowerInput& in);  ///< reduce and row
 Result<Kernel> lower_window(const LowerInput& in);
 Result<Kernel> lower_lines(const LowerInput& in);  ///< sort
 Result<Kernel> lower_scatter(const LowerInput& in);

@@ -60,7 +60,8 @@ class Verifier {
   }
 
   Status op(const Expr& e) const {
-    if (static_cast<int>(e.args.size()) != ops::arity(e.op)) return bad(fmt::format("{} has the wrong arity", ops::name(e.op)));
+    if (static_cast<int>(e.args.size()) != ops::arity(e.op))
+      return bad(fmt::format("{} has the wrong arity", ops::name(e.op)));
     const auto dtype = [&](std::size_t k) { return kernel_[e.args[k]].dtype; };
     bool good = true;
     if (e.op == ScalarOp::kConvert) return {};
@@ -112,7 +113,8 @@ class Verifier {
       seen.push_back(id);
       const Expr& e = kernel_[id];
       if (e.kind == Expr::Kind::kVar && !defined_[e.var.index])
-        return bad(fmt::format("variable {}.{} is used where it is not defined", kernel_.vars[e.var.index].name, e.var.index));
+        return bad(
+            fmt::format("variable {}.{} is used where it is not defined", kernel_.vars[e.var.index].name, e.var.index));
       stack.insert(stack.end(), e.args.begin(), e.args.end());
     }
     for (const ExprId id : seen) checked_[id.index] = false;
@@ -128,14 +130,16 @@ class Verifier {
         case Stmt::Kind::kFor: FW_TRY_STATUS(loop(s, in_vector)); break;
         case Stmt::Kind::kLet:
           FW_TRY_STATUS(uses(s.value));
-          if (kernel_[s.value].dtype != kernel_.vars[s.var.index].dtype) return bad("a let has another dtype than its value");
+          if (kernel_[s.value].dtype != kernel_.vars[s.var.index].dtype)
+            return bad("a let has another dtype than its value");
           defined_[s.var.index] = true;
           opened.push_back(s.var);
           break;
         case Stmt::Kind::kStore:
           FW_TRY_STATUS(uses(s.index));
           FW_TRY_STATUS(uses(s.value));
-          if (kernel_[s.buffer].dtype != kernel_[s.value].dtype) return bad("a store has another dtype than its buffer");
+          if (kernel_[s.buffer].dtype != kernel_[s.value].dtype)
+            return bad("a store has another dtype than its buffer");
           if (kernel_[s.buffer].space == Space::kGlobal && kernel_[s.buffer].role == Buffer::Role::kInput)
             return bad("a store to input " + kernel_[s.buffer].name);
           FW_TRY_STATUS(in_bounds(s.buffer, s.index));
@@ -196,7 +200,8 @@ std::uint64_t hash(const Kernel& kernel) {
   }
   for (const Stmt& s : kernel.stmts) {
     h = hash_mix(h, static_cast<std::uint64_t>(s.kind) | static_cast<std::uint64_t>(s.loop) << 8);
-    for (const std::uint32_t part : {s.var.index, s.extent.index, s.value.index, s.index.index, s.condition.index, s.buffer.index})
+    for (const std::uint32_t part :
+         {s.var.index, s.extent.index, s.value.index, s.index.index, s.condition.index, s.buffer.index})
       h = hash_mix(h, part);
     for (const StmtId child : s.body) h = hash_mix(h, child.index);
     h = hash_mix(h, 0xe15eULL);

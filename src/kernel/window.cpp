@@ -15,7 +15,11 @@ using region::ValueId;
 class WindowLowering {
  public:
   WindowLowering(const LowerInput& in, schedule::WindowReduction w)
-      : in_(in), region_(in.region), w_(std::move(w)), b_(in.name, in.family()), buffers_(declare_buffers(b_, in.region)),
+      : in_(in),
+        region_(in.region),
+        w_(std::move(w)),
+        b_(in.name, in.family()),
+        buffers_(declare_buffers(b_, in.region)),
         reducer_(reducer_of(region_, w_.window)) {
     lanes_ = std::max<std::int64_t>(1, in.schedule.vector);
     partial_ = b_.buffer("acc", reducer_.value, lanes_, Space::kLocal);
@@ -31,9 +35,8 @@ class WindowLowering {
           const ExprId first = b_.let("first", b_.mul(b_.floor_div(t, pieces), rows));
           const ExprId start = b_.let("start", b_.mul(b_.mod(t, pieces), task));
           const ExprId count = b_.let("count", b_.min(b_.index(task), b_.sub(b_.index(w_.columns), start)));
-          b_.loop(LoopKind::kSerial, "r", b_.min(b_.index(rows), b_.sub(b_.index(w_.rows), first)), [&](ExprId r) {
-            columns(b_.let("row", b_.add(first, r)), start, count);
-          });
+          b_.loop(LoopKind::kSerial, "r", b_.min(b_.index(rows), b_.sub(b_.index(w_.rows), first)),
+                  [&](ExprId r) { columns(b_.let("row", b_.add(first, r)), start, count); });
         });
         return;
       }
@@ -57,23 +60,30 @@ class WindowLowering {
     Reducer r = Reducer::of(region, id);
     const std::string& op = region[id].op_name;
     const bool pred = r.value == DType::kPred;
-    if (op == "reduce_window_prod") r.op = pred ? ScalarOp::kAnd : ScalarOp::kMul;
-    else if (op == "reduce_window_max") r.op = pred ? ScalarOp::kOr : ScalarOp::kMax;
-    else if (op == "reduce_window_min") r.op = pred ? ScalarOp::kAnd : ScalarOp::kMin;
+    if (op == "reduce_window_prod")
+      r.op = pred ? ScalarOp::kAnd : ScalarOp::kMul;
+    else if (op == "reduce_window_max")
+      r.op = pred ? ScalarOp::kOr : ScalarOp::kMax;
+    else if (op == "reduce_window_min")
+      r.op = pred ? ScalarOp::kAnd : ScalarOp::kMin;
     return r;
   }
 
   void columns(ExprId row, ExprId start, ExprId count) {
-    b_.loop(LoopKind::kSerial, "v", b_.floor_div(count, lanes_), [&](ExprId v) { group(row, b_.let("column", b_.add(start, b_.mul(v, lanes_))), lanes_); });
+    b_.loop(LoopKind::kSerial, "v", b_.floor_div(count, lanes_),
+            [&](ExprId v) { group(row, b_.let("column", b_.add(start, b_.mul(v, lanes_))), lanes_); });
     const ExprId done = b_.let("done", b_.add(start, b_.mul(b_.floor_div(count, lanes_), lanes_)));
-    b_.loop(LoopKind::kSerial, "s", b_.mod(count, lanes_), [&](ExprId s) { group(row, b_.let("column", b_.add(done, s)), 1); });
+    b_.loop(LoopKind::kSerial, "s", b_.mod(count, lanes_),
+            [&](ExprId s) { group(row, b_.let("column", b_.add(done, s)), 1); });
   }
 
   // `lanes` neighbouring results from `column` on.
   void group(ExprId row, ExprId column, std::int64_t lanes) {
     const auto across = [&](const std::function<void(ExprId)>& body) {
-      if (lanes == 1) body(b_.index(0));
-      else b_.loop(LoopKind::kVector, "l", lanes, body);
+      if (lanes == 1)
+        body(b_.index(0));
+      else
+        b_.loop(LoopKind::kVector, "l", lanes, body);
     };
     across([&](ExprId l) { b_.store(partial_, l, reducer_.identity(b_).value); });
     b_.loop(LoopKind::kSerial, "tap", b_.index(w_.taps), [&](ExprId tap) {
@@ -88,14 +98,18 @@ class WindowLowering {
         }
         ExprId x = b_.convert(reducer_.value, made->front());
         if (!w_.operand_map.constraints.empty())
-          x = b_.select(reducer_.value, elements.guard(w_.operand_map.constraints, w_.operand_map, {}), x, reducer_.identity(b_).value);
+          x = b_.select(reducer_.value, elements.guard(w_.operand_map.constraints, w_.operand_map, {}), x,
+                        reducer_.identity(b_).value);
         b_.store(partial_, l, reducer_.combine(b_, {b_.load(partial_, l), {}}, {x, {}}).value);
       });
     });
     across([&](ExprId l) {
       const ExprId result = b_.let("window", reducer_.result(b_, region_, {b_.load(partial_, l), {}}));
-      const auto lookup = [&](ValueId v, const region::IndexMap&) { return v == w_.window ? std::optional(result) : std::nullopt; };
-      Elements elements(b_, region_, buffers_.captures, {row, b_.add(column, l)}, lookup, [this](ValueId v) { return v == w_.window; });
+      const auto lookup = [&](ValueId v, const region::IndexMap&) {
+        return v == w_.window ? std::optional(result) : std::nullopt;
+      };
+      Elements elements(b_, region_, buffers_.captures, {row, b_.add(column, l)}, lookup,
+                        [this](ValueId v) { return v == w_.window; });
       const Result<std::vector<ExprId>> values = elements.emit(w_.outputs);
       if (!values) {
         status_ = std::unexpected(values.error());

@@ -3,7 +3,8 @@
 namespace fusewright::ops {
 namespace {
 
-Result<TermValue> apply_one(const OpTable& table, const char* op, TermValue operand, const Attrs& attrs, TermBuilder& builder) {
+Result<TermValue> apply_one(const OpTable& table, const char* op, TermValue operand, const Attrs& attrs,
+                            TermBuilder& builder) {
   FW_TRY(const std::vector<TermValue> results, builder.apply(table.require(op), {operand}, attrs, {}));
   return results[0];
 }

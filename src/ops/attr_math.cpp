@@ -11,9 +11,7 @@ constexpr std::int64_t kLongestList = 1 << 16;
 bool is_number(const AttrValue& value) {
   return kind_of(value) == AttrKind::kInt || kind_of(value) == AttrKind::kFloat;
 }
-bool is_list(const AttrValue& value) {
-  return kind_of(value) == AttrKind::kInts || kind_of(value) == AttrKind::kShape;
-}
+bool is_list(const AttrValue& value) { return kind_of(value) == AttrKind::kInts || kind_of(value) == AttrKind::kShape; }
 
 std::unexpected<Error> no_operator(const std::string& op, const AttrValue& left, const AttrValue& right) {
   return fail("there is no '" + op + "' of " + describe(left) + " and " + describe(right));
@@ -118,9 +116,7 @@ Result<AttrValue> contained(const AttrValue& value, const AttrValue& list) {
 
 }  // namespace
 
-std::string describe(const AttrValue& value) {
-  return std::string(name(kind_of(value))) + " " + to_string(value);
-}
+std::string describe(const AttrValue& value) { return std::string(name(kind_of(value))) + " " + to_string(value); }
 
 Result<std::int64_t> to_integer(const AttrValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;

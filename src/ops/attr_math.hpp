@@ -9,7 +9,8 @@
 // Errors carry no place; the caller has it.
 namespace fusewright::ops {
 
-/// + - * / // % ** == != < <= > >= in, "not in". Integers stay integers while that is exact; `/` gives one where it divides.
+/// + - * / // % ** == != < <= > >= in, "not in". Integers stay integers while that is exact; `/` gives one where it
+/// divides.
 /// + joins lists, * repeats one.
 Result<AttrValue> attr_binary(const std::string& op, const AttrValue& left, const AttrValue& right);
 Result<AttrValue> attr_negate(const AttrValue& value);

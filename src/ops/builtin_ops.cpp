@@ -152,14 +152,29 @@ struct Row {
 std::vector<Row> elementwise_with_attrs() {
   using enum OpClass;
   return {
-      {.name = "convert", .op_class = kElementwise, .operands = operands({"x"}), .attrs = {needed("dtype", kDType)},
-       .infer = infer_convert, .scalar = ScalarOp::kConvert},
-      {.name = "bitcast", .op_class = kElementwise, .operands = operands({"x"}), .attrs = {needed("dtype", kDType)},
-       .infer = infer_bitcast, .scalar = ScalarOp::kBitcast},
-      {.name = "reduce_precision", .op_class = kElementwise, .operands = operands({"x"}),
-       .attrs = {needed("exponent_bits", kInt), needed("mantissa_bits", kInt)}, .infer = infer_reduce_precision},
-      {.name = "select", .op_class = kElementwise, .operands = operands({"pred", "on_true", "on_false"}), .attrs = {},
-       .infer = infer_select, .scalar = ScalarOp::kSelect},
+      {.name = "convert",
+       .op_class = kElementwise,
+       .operands = operands({"x"}),
+       .attrs = {needed("dtype", kDType)},
+       .infer = infer_convert,
+       .scalar = ScalarOp::kConvert},
+      {.name = "bitcast",
+       .op_class = kElementwise,
+       .operands = operands({"x"}),
+       .attrs = {needed("dtype", kDType)},
+       .infer = infer_bitcast,
+       .scalar = ScalarOp::kBitcast},
+      {.name = "reduce_precision",
+       .op_class = kElementwise,
+       .operands = operands({"x"}),
+       .attrs = {needed("exponent_bits", kInt), needed("mantissa_bits", kInt)},
+       .infer = infer_reduce_precision},
+      {.name = "select",
+       .op_class = kElementwise,
+       .operands = operands({"pred", "on_true", "on_false"}),
+       .attrs = {},
+       .infer = infer_select,
+       .scalar = ScalarOp::kSelect},
   };
 }
 
@@ -170,10 +185,18 @@ std::vector<Row> movement() {
       {"reshape", kMovement, operands({"x"}), {needed("shape", kShape)}, infer_reshape},
       {"transpose", kMovement, operands({"x"}), {needed_axes("perm", kInts)}, infer_transpose},
       {"reverse", kMovement, operands({"x"}), {needed_axes("axes", kInts)}, infer_reverse},
-      {"slice", kMovement, operands({"x"}), {needed("starts", kInts), needed("limits", kInts), needed("strides", kInts)},
-       infer_slice, complete_slice},
-      {"pad", kMovement, operands({"x", "value"}), {needed("low", kInts), needed("high", kInts), needed("interior", kInts)},
-       infer_pad, complete_pad},
+      {"slice",
+       kMovement,
+       operands({"x"}),
+       {needed("starts", kInts), needed("limits", kInts), needed("strides", kInts)},
+       infer_slice,
+       complete_slice},
+      {"pad",
+       kMovement,
+       operands({"x", "value"}),
+       {needed("low", kInts), needed("high", kInts), needed("interior", kInts)},
+       infer_pad,
+       complete_pad},
       {"concat", kMovement, operands_and({}, "x"), {needed_axes("axis", kInt)}, infer_concat},
   };
 }
@@ -188,39 +211,63 @@ std::vector<Row> reductions_and_sorts() {
   for (const char* name : {"reduce_and", "reduce_or"})
     rows.push_back({name, kReduction, operands({"x"}), {needed_axes("axes", kInts)}, infer_reduction<kLogical>});
   for (const char* name : {"arg_max", "arg_min"})
-    rows.push_back({name, kReduction, operands({"x"}),
+    rows.push_back({name,
+                    kReduction,
+                    operands({"x"}),
                     {needed_axes("axis", kInt), defaulted("last", false), defaulted("dtype", DType::kS64)},
                     infer_arg_reduction});
   rows.push_back({"reduce", kReduction, operands_and({}, "x"), {needed_axes("axes", kInts)}, infer_reduce});
-  rows.push_back({"sort", kSort, operands_and({}, "x"),
-                  {needed_axes("axis", kInt), defaulted("descending", false), defaulted("stable", false)}, infer_sort});
-  rows.push_back({"top_k", kSort, operands({"x"}),
-                  {needed("k", kInt), needed_axes("axis", kInt), defaulted("largest", true), defaulted("dtype", DType::kS64)},
-                  infer_top_k, nullptr, {"values", "indices"}});
+  rows.push_back({"sort",
+                  kSort,
+                  operands_and({}, "x"),
+                  {needed_axes("axis", kInt), defaulted("descending", false), defaulted("stable", false)},
+                  infer_sort});
+  rows.push_back(
+      {"top_k",
+       kSort,
+       operands({"x"}),
+       {needed("k", kInt), needed_axes("axis", kInt), defaulted("largest", true), defaulted("dtype", DType::kS64)},
+       infer_top_k,
+       nullptr,
+       {"values", "indices"}});
   for (const char* name : {"cum_sum", "cum_prod", "cum_max", "cum_min"})
-    rows.push_back({name, kScan, operands({"x"}),
-                    {needed_axes("axis", kInt), defaulted("exclusive", false), defaulted("reverse", false)}, infer_scan});
+    rows.push_back({name,
+                    kScan,
+                    operands({"x"}),
+                    {needed_axes("axis", kInt), defaulted("exclusive", false), defaulted("reverse", false)},
+                    infer_scan});
   return rows;
 }
 
 std::vector<Row> contractions() {
   using enum OpClass;
   std::vector<Row> rows;
-  rows.push_back({"dot", kContraction, operands({"a", "b"}),
-                  {defaulted_axes("lhs_batch", kNone, 0), defaulted_axes("rhs_batch", kNone, 1),
-                   needed_axes("lhs_contract", kInts, 0), needed_axes("rhs_contract", kInts, 1), needed("dtype", kDType)},
-                  infer_dot, complete_dot});
-  rows.push_back({"conv", kConvolution, operands({"x", "w"}),
-                  {needed("strides", kInts), needed("pad_low", kInts), needed("pad_high", kInts), needed("lhs_dilation", kInts),
-                   needed("rhs_dilation", kInts), needed("reversal", kInts), defaulted("groups", std::int64_t{1}),
-                   defaulted("batch_groups", std::int64_t{1}), needed("lhs_spec", kInts), needed("rhs_spec", kInts),
-                   needed("out_spec", kInts), needed("dtype", kDType)},
-                  infer_conv, complete_conv});
+  rows.push_back(
+      {"dot",
+       kContraction,
+       operands({"a", "b"}),
+       {defaulted_axes("lhs_batch", kNone, 0), defaulted_axes("rhs_batch", kNone, 1),
+        needed_axes("lhs_contract", kInts, 0), needed_axes("rhs_contract", kInts, 1), needed("dtype", kDType)},
+       infer_dot,
+       complete_dot});
+  rows.push_back(
+      {"conv",
+       kConvolution,
+       operands({"x", "w"}),
+       {needed("strides", kInts), needed("pad_low", kInts), needed("pad_high", kInts), needed("lhs_dilation", kInts),
+        needed("rhs_dilation", kInts), needed("reversal", kInts), defaulted("groups", std::int64_t{1}),
+        defaulted("batch_groups", std::int64_t{1}), needed("lhs_spec", kInts), needed("rhs_spec", kInts),
+        needed("out_spec", kInts), needed("dtype", kDType)},
+       infer_conv,
+       complete_conv});
   for (const char* name : {"reduce_window_sum", "reduce_window_prod", "reduce_window_max", "reduce_window_min"})
-    rows.push_back({name, kWindow, operands({"x"}),
-                    {needed("window", kInts), needed("strides", kInts), needed("pad_low", kInts), needed("pad_high", kInts),
-                     needed("base_dilation", kInts), needed("window_dilation", kInts)},
-                    infer_reduce_window, complete_reduce_window});
+    rows.push_back({name,
+                    kWindow,
+                    operands({"x"}),
+                    {needed("window", kInts), needed("strides", kInts), needed("pad_low", kInts),
+                     needed("pad_high", kInts), needed("base_dilation", kInts), needed("window_dilation", kInts)},
+                    infer_reduce_window,
+                    complete_reduce_window});
   return rows;
 }
 
@@ -229,14 +276,18 @@ std::vector<Row> indexing() {
   return {
       {"take", kIndexing, operands({"x", "indices"}), {needed_axes("axis", kInt)}, infer_take},
       {"take_along", kIndexing, operands({"x", "indices"}), {needed_axes("axis", kInt)}, infer_take_along},
-      {"gather", kIndexing, operands({"x", "indices"}),
+      {"gather",
+       kIndexing,
+       operands({"x", "indices"}),
        {needed("offset_dims", kInts), needed_axes("collapsed_slice_dims", kInts), needed_axes("start_index_map", kInts),
         defaulted_axes("operand_batching_dims", kNone, 0), defaulted_axes("indices_batching_dims", kNone, 1),
         needed("index_vector_dim", kInt), needed("slice_sizes", kInts)},
        infer_gather},
       {"dynamic_slice", kIndexing, operands_and({"x"}, "start"), {needed("sizes", kInts)}, infer_dynamic_slice},
       {"dynamic_update_slice", kIndexing, operands_and({"x", "update"}, "start"), {}, infer_dynamic_update_slice},
-      {"scatter", kIndexing, operands({"x", "indices", "updates"}),
+      {"scatter",
+       kIndexing,
+       operands({"x", "indices", "updates"}),
        {needed_axes("update_window_dims", kInts, 2), needed_axes("inserted_window_dims", kInts),
         needed_axes("scatter_dims_to_operand_dims", kInts), defaulted_axes("input_batching_dims", kNone, 0),
         defaulted_axes("indices_batching_dims", kNone, 1), needed("index_vector_dim", kInt),
@@ -251,17 +302,37 @@ std::vector<Row> sources_and_control() {
   return {
       {"parameter", kSource, {}, {needed("index", kInt), defaulted("name", std::string())}, nullptr},
       {"constant", kSource, {}, {needed("value", kTensor)}, infer_constant},
-      {"iota", kSource, {}, {needed("shape", kShape), needed("dtype", kDType), defaulted("axis", std::int64_t{0})}, infer_iota},
+      {"iota",
+       kSource,
+       {},
+       {needed("shape", kShape), needed("dtype", kDType), defaulted("axis", std::int64_t{0})},
+       infer_iota},
       {"while", kControl, operands_and({}, "x"), {}, nullptr},
       {"conditional", kControl, operands_and({"index"}, "x"), {}, nullptr},
       {"loop", kControl, std::move(loop), {defaulted("scans", std::int64_t{0})}, nullptr},
       {"call", kControl, operands_and({}, "x"), {}, nullptr},
-      {"rng_uniform", kEffect, operands({"low", "high"}), {needed("shape", kShape), needed("dtype", kDType)}, infer_rng},
-      {"rng_normal", kEffect, operands({"mean", "scale"}), {needed("shape", kShape), needed("dtype", kDType)}, infer_rng},
-      {"rng_bit_generator", kEffect, operands({"state"}),
-       {needed("shape", kShape), needed("dtype", kDType), defaulted("algorithm", std::string("default"))}, infer_rng_bits,
-       nullptr, {"state", "bits"}},
-      {"custom_call", kEffect, operands_and({}, "x"), {needed("target", kString), optional("config", kString)}, nullptr},
+      {"rng_uniform",
+       kEffect,
+       operands({"low", "high"}),
+       {needed("shape", kShape), needed("dtype", kDType)},
+       infer_rng},
+      {"rng_normal",
+       kEffect,
+       operands({"mean", "scale"}),
+       {needed("shape", kShape), needed("dtype", kDType)},
+       infer_rng},
+      {"rng_bit_generator",
+       kEffect,
+       operands({"state"}),
+       {needed("shape", kShape), needed("dtype", kDType), defaulted("algorithm", std::string("default"))},
+       infer_rng_bits,
+       nullptr,
+       {"state", "bits"}},
+      {"custom_call",
+       kEffect,
+       operands_and({}, "x"),
+       {needed("target", kString), optional("config", kString)},
+       nullptr},
   };
 }
 
@@ -270,7 +341,8 @@ std::vector<Row> sources_and_control() {
 std::vector<OpInfo> builtin_ops() {
   std::vector<OpInfo> ops;
   add_elementwise(ops);
-  for (std::vector<Row> (*rows)() : {elementwise_with_attrs, movement, reductions_and_sorts, contractions, indexing, sources_and_control})
+  for (std::vector<Row> (*rows)() :
+       {elementwise_with_attrs, movement, reductions_and_sorts, contractions, indexing, sources_and_control})
     for (Row& row : rows()) {
       OpInfo info;
       info.name = row.name;

@@ -16,12 +16,12 @@ struct Row {
 
 // In the order of the enumeration.
 constexpr std::array<Row, 19> kRows = {{
-    {"pred", 8, Family::kPred},       {"s8", 8, Family::kSigned},     {"s16", 16, Family::kSigned},
-    {"s32", 32, Family::kSigned},     {"s64", 64, Family::kSigned},   {"u8", 8, Family::kUnsigned},
-    {"u16", 16, Family::kUnsigned},   {"u32", 32, Family::kUnsigned}, {"u64", 64, Family::kUnsigned},
-    {"f16", 16, Family::kFloat},      {"bf16", 16, Family::kFloat},   {"f32", 32, Family::kFloat},
-    {"f64", 64, Family::kFloat},      {"s4", 4, Family::kSigned},     {"u4", 4, Family::kUnsigned},
-    {"f8e4m3fn", 8, Family::kFloat},  {"f8e5m2", 8, Family::kFloat},  {"c64", 64, Family::kComplex},
+    {"pred", 8, Family::kPred},      {"s8", 8, Family::kSigned},     {"s16", 16, Family::kSigned},
+    {"s32", 32, Family::kSigned},    {"s64", 64, Family::kSigned},   {"u8", 8, Family::kUnsigned},
+    {"u16", 16, Family::kUnsigned},  {"u32", 32, Family::kUnsigned}, {"u64", 64, Family::kUnsigned},
+    {"f16", 16, Family::kFloat},     {"bf16", 16, Family::kFloat},   {"f32", 32, Family::kFloat},
+    {"f64", 64, Family::kFloat},     {"s4", 4, Family::kSigned},     {"u4", 4, Family::kUnsigned},
+    {"f8e4m3fn", 8, Family::kFloat}, {"f8e5m2", 8, Family::kFloat},  {"c64", 64, Family::kComplex},
     {"c128", 128, Family::kComplex},
 }};
 

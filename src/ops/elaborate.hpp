@@ -10,7 +10,8 @@
 namespace fusewright::ops {
 
 /// Types of a composite's results: its body elaborated on types alone.
-Result<std::vector<Type>> infer_composite(const OpTable& table, OpId op, std::span<const Type> operands, const Attrs& attrs);
+Result<std::vector<Type>> infer_composite(const OpTable& table, OpId op, std::span<const Type> operands,
+                                          const Attrs& attrs);
 
 /// A call of a built-in function, arguments evaluated; those left out at the end are nothing.
 struct FunctionCall {

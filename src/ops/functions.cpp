@@ -66,7 +66,9 @@ Result<Ints> axes(const FunctionCall& call, std::size_t i, std::int64_t rank) {
   }
   return out;
 }
-bool contains(const Ints& values, std::int64_t value) { return std::find(values.begin(), values.end(), value) != values.end(); }
+bool contains(const Ints& values, std::int64_t value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
 
 EnvValue value(std::int64_t x) { return AttrValue(x); }
 EnvValue value(double x) { return AttrValue(x); }
@@ -103,7 +105,8 @@ Result<EnvValue> run_size(FunctionCall& call) {
   return value(count);
 }
 Result<DType> dtype_argument(const FunctionCall& call, std::size_t i) {
-  if (std::holds_alternative<TermValue>(call.args[i])) return call.builder.type(std::get<TermValue>(call.args[i])).dtype;
+  if (std::holds_alternative<TermValue>(call.args[i]))
+    return call.builder.type(std::get<TermValue>(call.args[i])).dtype;
   FW_TRY(const AttrValue argument, attr(call, i));
   if (const auto* dtype = std::get_if<DType>(&argument)) return *dtype;
   return fail(describe(argument) + " is not a dtype");
@@ -143,8 +146,10 @@ Result<EnvValue> run_broadcasts_to(FunctionCall& call) {
 
 Result<EnvValue> run_len(FunctionCall& call) {
   FW_TRY(const AttrValue argument, attr(call, 0));
-  if (const auto* floats = std::get_if<std::vector<double>>(&argument)) return value(static_cast<std::int64_t>(floats->size()));
-  if (const auto* strings = std::get_if<std::vector<std::string>>(&argument)) return value(static_cast<std::int64_t>(strings->size()));
+  if (const auto* floats = std::get_if<std::vector<double>>(&argument))
+    return value(static_cast<std::int64_t>(floats->size()));
+  if (const auto* strings = std::get_if<std::vector<std::string>>(&argument))
+    return value(static_cast<std::int64_t>(strings->size()));
   FW_TRY(const Shape items, to_list(argument));
   return value(static_cast<std::int64_t>(items.size()));
 }
@@ -227,7 +232,8 @@ Result<EnvValue> run_without(FunctionCall& call) {
 }
 Result<EnvValue> run_normalize(FunctionCall& call) {
   FW_TRY(const std::int64_t rank, integer(call, 1));
-  if (const auto* argument = std::get_if<AttrValue>(&call.args[0]); argument != nullptr && kind_of(*argument) == AttrKind::kInt) {
+  if (const auto* argument = std::get_if<AttrValue>(&call.args[0]);
+      argument != nullptr && kind_of(*argument) == AttrKind::kInt) {
     FW_TRY(const std::int64_t axis, normal_axis(std::get<std::int64_t>(*argument), rank));
     return value(axis);
   }
@@ -236,7 +242,8 @@ Result<EnvValue> run_normalize(FunctionCall& call) {
 }
 // A rank is as good as a tensor of that rank.
 Result<std::int64_t> rank_argument(const FunctionCall& call, std::size_t i) {
-  if (const auto* argument = std::get_if<AttrValue>(&call.args[i]); argument != nullptr && kind_of(*argument) == AttrKind::kInt) {
+  if (const auto* argument = std::get_if<AttrValue>(&call.args[i]);
+      argument != nullptr && kind_of(*argument) == AttrKind::kInt) {
     const std::int64_t rank = std::get<std::int64_t>(*argument);
     if (rank < 0 || rank > kLongestList) return fail("a rank of " + std::to_string(rank));
     return rank;
@@ -271,7 +278,8 @@ Result<EnvValue> pick(FunctionCall& call, const char* better) {
   }
   FW_TRY(const Ints items, integers(call, 0));
   if (items.empty()) return fail("an empty list has no least or greatest number");
-  return value(better[0] == '<' ? *std::min_element(items.begin(), items.end()) : *std::max_element(items.begin(), items.end()));
+  return value(better[0] == '<' ? *std::min_element(items.begin(), items.end())
+                                : *std::max_element(items.begin(), items.end()));
 }
 Result<EnvValue> run_min(FunctionCall& call) { return pick(call, "<"); }
 Result<EnvValue> run_max(FunctionCall& call) { return pick(call, ">"); }

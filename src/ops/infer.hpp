@@ -15,7 +15,13 @@ using Operands = std::span<const Type>;
 using Ints = std::vector<std::int64_t>;
 
 // The dtypes an operator computes on.
-enum class Domain : std::uint8_t { kFloating, kInteger, kNumber, kLogical, kReal };  // Logical: integers and pred; Real: all but complex
+enum class Domain : std::uint8_t {
+  kFloating,
+  kInteger,
+  kNumber,
+  kLogical,
+  kReal
+};  // Logical: integers and pred; Real: all but complex
 
 // What the shape rules share (infer_common.cpp). `what` is for people: "starts of slice".
 bool computes_on(Domain domain, DType dtype);
@@ -25,7 +31,8 @@ Status check_same_shape(const OpInfo& op, Operands operands);
 Status check_scalar(const OpInfo& op, const Type& type, const std::string& what);
 Status check_integer(const OpInfo& op, const Type& type, const std::string& what);
 /// One number for each of `rank` axes, each at least `least`.
-Status check_per_axis(const OpInfo& op, const Ints& values, std::int64_t rank, std::int64_t least, const std::string& what);
+Status check_per_axis(const OpInfo& op, const Ints& values, std::int64_t rank, std::int64_t least,
+                      const std::string& what);
 /// In [0, rank), without repeats.
 Status check_axes(const OpInfo& op, const Ints& axes, std::int64_t rank, const std::string& what);
 Status check_sorted(const OpInfo& op, const Ints& axes, const std::string& what);

@@ -13,8 +13,8 @@ struct Budget {
 constexpr std::size_t kDeepest = 32;
 constexpr std::size_t kMostNodes = 1 << 18;
 
-Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<const Type> operands, const Attrs& attrs,
-                                       Budget& budget);
+Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<const Type> operands,
+                                       const Attrs& attrs, Budget& budget);
 
 // Values are types and nothing else.
 class TypeBuilder final : public TermBuilder {
@@ -26,8 +26,8 @@ class TypeBuilder final : public TermBuilder {
     return {types_.size() - 1};
   }
 
-  Result<std::vector<TermValue>> apply(OpId op, const std::vector<std::optional<TermValue>>& operands, const Attrs& attrs,
-                                       const Span& span) override {
+  Result<std::vector<TermValue>> apply(OpId op, const std::vector<std::optional<TermValue>>& operands,
+                                       const Attrs& attrs, const Span& span) override {
     std::vector<Type> types;
     for (const auto& operand : operands) types.push_back(operand ? types_[operand->id] : Type());
     Result<std::vector<Type>> results = infer_within(table_, op, types, attrs, budget_);
@@ -45,8 +45,8 @@ class TypeBuilder final : public TermBuilder {
   std::deque<Type> types_;  // references to elements stay valid
 };
 
-Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<const Type> operands, const Attrs& attrs,
-                                       Budget& budget) {
+Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<const Type> operands,
+                                       const Attrs& attrs, Budget& budget) {
   if (++budget.nodes > kMostNodes)
     return fail(ErrorKind::kResource, "the body of " + table[op].name + " has more than 2^18 nodes");
   if (!table[op].body) return table.infer(op, operands, attrs);
@@ -65,7 +65,8 @@ Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<
 
 }  // namespace
 
-Result<std::vector<Type>> infer_composite(const OpTable& table, OpId op, std::span<const Type> operands, const Attrs& attrs) {
+Result<std::vector<Type>> infer_composite(const OpTable& table, OpId op, std::span<const Type> operands,
+                                          const Attrs& attrs) {
   Budget budget;
   return infer_within(table, op, operands, attrs, budget);
 }

@@ -73,7 +73,8 @@ Result<Types> infer_dot(const OpInfo& op, Operands operands, const Attrs& attrs)
   FW_TRY_STATUS(check_axes(op, lhs, operands[0].rank(), "the left side"));
   FW_TRY_STATUS(check_axes(op, rhs, operands[1].rank(), "the right side"));
   FW_TRY_STATUS(check_pairs(op, operands, lhs_batch, rhs_batch, "batch"));
-  FW_TRY_STATUS(check_pairs(op, operands, attrs.get<Ints>("lhs_contract"), attrs.get<Ints>("rhs_contract"), "contracted"));
+  FW_TRY_STATUS(
+      check_pairs(op, operands, attrs.get<Ints>("lhs_contract"), attrs.get<Ints>("rhs_contract"), "contracted"));
   Shape shape;
   for (const std::int64_t axis : lhs_batch) shape.push_back(extent(operands[0], axis));
   for (const Dim& dim : without_axes(operands[0].shape, lhs)) shape.push_back(dim);
@@ -125,11 +126,12 @@ Status check_conv_features(Operands operands, const Attrs& attrs) {
   const Dim& features = extent(operands[0], lhs_spec[1]);
   const Dim& out_features = extent(operands[1], rhs_spec[0]);
   const Dim& in_features = extent(operands[1], rhs_spec[1]);
-  const std::string shapes = "conv of " + to_string(operands[0].shape) + " with weights " + to_string(operands[1].shape);
+  const std::string shapes =
+      "conv of " + to_string(operands[0].shape) + " with weights " + to_string(operands[1].shape);
   if (groups > 1 && batch_groups > 1) return fail("conv with both groups and batch_groups");
   if (in_features * Dim(groups) != features)
-    return fail(shapes + ": " + features.to_string() + " input features where the weights want " + in_features.to_string() +
-                " for each of " + std::to_string(groups) + " groups");
+    return fail(shapes + ": " + features.to_string() + " input features where the weights want " +
+                in_features.to_string() + " for each of " + std::to_string(groups) + " groups");
   if (!divides(groups, out_features) || !divides(batch_groups, out_features))
     return fail(shapes + ": " + out_features.to_string() + " output features in " +
                 std::to_string(std::max(groups, batch_groups)) + " groups");

@@ -21,7 +21,8 @@ bool known_above(const Dim& a, const Dim& b) { return a.is_constant() && b.is_co
 
 Status check_starts(const OpInfo& op, Operands starts, std::int64_t rank) {
   if (static_cast<std::int64_t>(starts.size()) != rank)
-    return fail(op.name + " has " + std::to_string(starts.size()) + " starts where the rank is " + std::to_string(rank));
+    return fail(op.name + " has " + std::to_string(starts.size()) + " starts where the rank is " +
+                std::to_string(rank));
   for (const Type& start : starts) {
     FW_TRY_STATUS(check_scalar(op, start, "a start"));
     FW_TRY_STATUS(check_integer(op, start, "a start"));
@@ -31,10 +32,10 @@ Status check_starts(const OpInfo& op, Operands starts, std::int64_t rank) {
 
 // Names of the attributes that gather and scatter have under different names.
 struct IndexAttrs {
-  Ints window;      // axes of the result (updates) that walk through a slice
-  Ints collapsed;   // axes of x of which a slice takes one element and drops them
-  Ints batching;    // axes of x that go with axes of the indices
-  Ints index_map;   // axis of x of each component of an index
+  Ints window;     // axes of the result (updates) that walk through a slice
+  Ints collapsed;  // axes of x of which a slice takes one element and drops them
+  Ints batching;   // axes of x that go with axes of the indices
+  Ints index_map;  // axis of x of each component of an index
   Ints indices_batching;
   std::int64_t vector_axis;
 };
@@ -67,9 +68,7 @@ Status check_index_attrs(const OpInfo& op, const Type& x, const Type& indices, c
 }
 
 // Extents of the indices without the index vector.
-Shape batch_shape(const Type& indices, std::int64_t vector_axis) {
-  return without_axes(indices.shape, {vector_axis});
-}
+Shape batch_shape(const Type& indices, std::int64_t vector_axis) { return without_axes(indices.shape, {vector_axis}); }
 
 }  // namespace
 
@@ -145,7 +144,8 @@ Result<Types> infer_scatter(const OpInfo& op, Operands operands, const Attrs& at
   if (combiner != "assign") FW_TRY_STATUS(check_domain(op, Domain::kNumber, x.dtype));
   const Shape kept = without_axes(x.shape, joined(a.collapsed, a.batching));
   const Shape batch = batch_shape(indices, a.vector_axis);
-  const std::string refused = "scatter of " + to_string(updates) + " into " + to_string(x) + " at " + to_string(indices);
+  const std::string refused =
+      "scatter of " + to_string(updates) + " into " + to_string(x) + " at " + to_string(indices);
   if (a.window.size() != kept.size() || updates.shape.size() != kept.size() + batch.size()) return fail(refused);
   std::size_t next_batch = 0, next_window = 0;
   for (std::int64_t i = 0; i < updates.rank(); ++i) {

@@ -13,7 +13,8 @@ Dim product(const Shape& shape) {
 
 Status check_extents(const OpInfo& op, const Shape& shape) {
   for (const Dim& dim : shape)
-    if (dim.is_constant() && dim.value() < 0) return fail("shape of " + op.name + " has a negative dim: " + to_string(shape));
+    if (dim.is_constant() && dim.value() < 0)
+      return fail("shape of " + op.name + " has a negative dim: " + to_string(shape));
   return {};
 }
 
@@ -40,7 +41,8 @@ Result<Types> infer_reshape(const OpInfo& op, Operands operands, const Attrs& at
   const Shape& shape = attrs.get<Shape>("shape");
   FW_TRY_STATUS(check_extents(op, shape));
   if (shape != operands[0].shape && product(shape) != product(operands[0].shape))
-    return fail("reshape of " + to_string(operands[0].shape) + " to " + to_string(shape) + " changes the number of elements");
+    return fail("reshape of " + to_string(operands[0].shape) + " to " + to_string(shape) +
+                " changes the number of elements");
   return Types{Type::tensor(operands[0].dtype, shape)};
 }
 
@@ -104,9 +106,10 @@ Result<Types> infer_pad(const OpInfo& op, Operands operands, const Attrs& attrs)
   FW_TRY_STATUS(check_per_axis(op, interior, rank, 0, "interior"));
   Shape shape;
   for (std::size_t i = 0; i < low.size(); ++i) {
-    const Dim extent = dilated(operands[0].shape[i], interior[i] == std::numeric_limits<std::int64_t>::max()
-                                                         ? interior[i]
-                                                         : interior[i] + 1) + Dim(low[i]) + Dim(high[i]);
+    const Dim extent =
+        dilated(operands[0].shape[i],
+                interior[i] == std::numeric_limits<std::int64_t>::max() ? interior[i] : interior[i] + 1) +
+        Dim(low[i]) + Dim(high[i]);
     if (extent.is_constant() && extent.value() < 0)
       return fail("pad of axis " + std::to_string(i) + " of " + to_string(operands[0].shape) + " by " +
                   std::to_string(low[i]) + " and " + std::to_string(high[i]) + " leaves less than nothing");

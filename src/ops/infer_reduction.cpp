@@ -27,7 +27,8 @@ Result<Types> infer_arg_reduction(const OpInfo& op, Operands operands, const Att
 
 Result<Types> infer_reduce(const OpInfo& op, Operands operands, const Attrs& attrs) {
   if (operands.empty() || operands.size() % 2 != 0)
-    return fail("reduce has " + std::to_string(operands.size()) + " operands, not a tensor and an init for each result");
+    return fail("reduce has " + std::to_string(operands.size()) +
+                " operands, not a tensor and an init for each result");
   const std::size_t count = operands.size() / 2;
   const Ints& axes = attrs.get<Ints>("axes");
   FW_TRY_STATUS(check_axes(op, axes, operands[0].rank(), "axes"));

@@ -132,7 +132,10 @@ const char* descr_of(DType dtype) {
     case DType::kF64: return "<f8";
     case DType::kC64: return "<c8";
     case DType::kC128: return "<c16";
-    case DType::kS4: case DType::kU4: case DType::kF8E4M3FN: case DType::kF8E5M2: break;
+    case DType::kS4:
+    case DType::kU4:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2: break;
   }
   return nullptr;
 }
@@ -170,7 +173,9 @@ Result<Tensor> aligned_copy(const Tensor& source) {
 Result<Tensor> read_npy(const std::string& path) {
   FW_TRY(auto storage, map_file(path));
   const std::string_view file(reinterpret_cast<const char*>(storage->data()), storage->size());
-  const auto broken = [&](const std::string& why) { return fail("'" + path + "' is not a readable .npy file: " + why); };
+  const auto broken = [&](const std::string& why) {
+    return fail("'" + path + "' is not a readable .npy file: " + why);
+  };
   if (!file.starts_with(kMagic) || file.size() < 10) return broken("it does not start with NumPy's mark");
   const auto byte_at = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(file[i])); };
   const std::size_t version = byte_at(6);

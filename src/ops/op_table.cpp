@@ -13,8 +13,10 @@ std::string operand_count(const OpInfo& op) {
   std::size_t needed = 0;
   bool open = false;
   for (const OperandSpec& operand : op.operands) {
-    if (operand.variadic || operand.optional) open = true;
-    else ++needed;
+    if (operand.variadic || operand.optional)
+      open = true;
+    else
+      ++needed;
   }
   return (open ? "at least " : "") + std::to_string(needed) + (needed == 1 ? " operand" : " operands");
 }
@@ -46,11 +48,14 @@ Result<AttrValue> convert_attr(const OpInfo& op, const AttrSpec& spec, const Att
   const auto* integer = std::get_if<std::int64_t>(&value);
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   if (spec.kind == AttrKind::kFloat && integer != nullptr) return AttrValue(static_cast<double>(*integer));
-  if (spec.kind == AttrKind::kBool && integer != nullptr && (*integer == 0 || *integer == 1)) return AttrValue(*integer == 1);
+  if (spec.kind == AttrKind::kBool && integer != nullptr && (*integer == 0 || *integer == 1))
+    return AttrValue(*integer == 1);
   if (spec.kind == AttrKind::kShape && list != nullptr) return AttrValue(Shape(list->begin(), list->end()));
-  if (spec.kind == AttrKind::kFloats && list != nullptr) return AttrValue(std::vector<double>(list->begin(), list->end()));
+  if (spec.kind == AttrKind::kFloats && list != nullptr)
+    return AttrValue(std::vector<double>(list->begin(), list->end()));
   if (spec.kind == AttrKind::kStrings && list != nullptr && list->empty()) return AttrValue(std::vector<std::string>());
-  if (const auto* shape = std::get_if<Shape>(&value); shape != nullptr && spec.kind == AttrKind::kInts && is_static(*shape))
+  if (const auto* shape = std::get_if<Shape>(&value);
+      shape != nullptr && spec.kind == AttrKind::kInts && is_static(*shape))
     return AttrValue(static_dims(*shape));
   return fail("attribute '" + spec.name + "' of " + op.name + " is " + to_string(value) + ", not of kind " +
               std::string(name(spec.kind)));
@@ -72,7 +77,8 @@ Status normalise_axes(const OpInfo& op, const AttrSpec& spec, std::int64_t rank,
 }
 
 const AttrSpec* find_spec(const OpInfo& op, std::string_view name) {
-  const auto at = std::find_if(op.attrs.begin(), op.attrs.end(), [&](const AttrSpec& spec) { return spec.name == name; });
+  const auto at =
+      std::find_if(op.attrs.begin(), op.attrs.end(), [&](const AttrSpec& spec) { return spec.name == name; });
   return at == op.attrs.end() ? nullptr : &*at;
 }
 

@@ -10,7 +10,19 @@ namespace {
 
 // How tightly an expression holds together; the printer puts parentheses around what is looser than its place.
 enum Level : int {
-  kConditional, kOr, kAnd, kNot, kComparison, kCoalesce, kSum, kProduct, kAlong, kNegation, kPower, kPostfix, kPrimary,
+  kConditional,
+  kOr,
+  kAnd,
+  kNot,
+  kComparison,
+  kCoalesce,
+  kSum,
+  kProduct,
+  kAlong,
+  kNegation,
+  kPower,
+  kPostfix,
+  kPrimary,
 };
 
 Level binary_level(std::string_view op) {
@@ -30,9 +42,14 @@ Level level(const Expr& expr) {
     case Expr::Kind::kFloat: return expr.number < 0 ? kNegation : kPrimary;
     case Expr::Kind::kUnary: return expr.text == "-" ? kNegation : kNot;
     case Expr::Kind::kBinary: return binary_level(expr.text);
-    case Expr::Kind::kIndex: case Expr::Kind::kSlice: case Expr::Kind::kResult: return kPostfix;
+    case Expr::Kind::kIndex:
+    case Expr::Kind::kSlice:
+    case Expr::Kind::kResult: return kPostfix;
     case Expr::Kind::kConditional: return kConditional;
-    case Expr::Kind::kString: case Expr::Kind::kBool: case Expr::Kind::kName: case Expr::Kind::kList:
+    case Expr::Kind::kString:
+    case Expr::Kind::kBool:
+    case Expr::Kind::kName:
+    case Expr::Kind::kList:
     case Expr::Kind::kCall: break;
   }
   return kPrimary;
@@ -92,7 +109,8 @@ void print_plain(std::string& out, const Expr& expr) {
       }
       out += ']';
       return;
-    case Expr::Kind::kIndex: case Expr::Kind::kSlice:
+    case Expr::Kind::kIndex:
+    case Expr::Kind::kSlice:
       print_at(out, *expr.args[0], kPostfix);
       out += '[';
       if (expr.args[1]) print_at(out, *expr.args[1], kConditional);

@@ -27,9 +27,21 @@ Small small_format(DType dtype) {
     case DType::kBF16: return {8, 7, false};
     case DType::kF8E5M2: return {5, 2, false};
     case DType::kF8E4M3FN: return {4, 3, true};
-    case DType::kPred: case DType::kS8: case DType::kS16: case DType::kS32: case DType::kS64: case DType::kU8:
-    case DType::kU16: case DType::kU32: case DType::kU64: case DType::kF32: case DType::kF64: case DType::kS4:
-    case DType::kU4: case DType::kC64: case DType::kC128: break;
+    case DType::kPred:
+    case DType::kS8:
+    case DType::kS16:
+    case DType::kS32:
+    case DType::kS64:
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64:
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kS4:
+    case DType::kU4:
+    case DType::kC64:
+    case DType::kC128: break;
   }
   FW_CHECK(false) << name(dtype) << " is not a small float";
   return {};
@@ -165,13 +177,25 @@ Tensor vector_tensor(const std::vector<std::int64_t>& values) {
 double get_double(const Tensor& tensor, std::int64_t index) {
   const std::byte* at = element(tensor, index);
   switch (tensor.dtype) {
-    case DType::kF32: case DType::kC64: return load<float>(at);
-    case DType::kF64: case DType::kC128: return load<double>(at);
-    case DType::kF16: case DType::kBF16: return decode_small(small_format(tensor.dtype), load<std::uint16_t>(at));
-    case DType::kF8E4M3FN: case DType::kF8E5M2: return decode_small(small_format(tensor.dtype), load<std::uint8_t>(at));
+    case DType::kF32:
+    case DType::kC64: return load<float>(at);
+    case DType::kF64:
+    case DType::kC128: return load<double>(at);
+    case DType::kF16:
+    case DType::kBF16: return decode_small(small_format(tensor.dtype), load<std::uint16_t>(at));
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2: return decode_small(small_format(tensor.dtype), load<std::uint8_t>(at));
     case DType::kU64: return static_cast<double>(load<std::uint64_t>(at));
-    case DType::kPred: case DType::kS8: case DType::kS16: case DType::kS32: case DType::kS64: case DType::kU8:
-    case DType::kU16: case DType::kU32: case DType::kS4: case DType::kU4: break;
+    case DType::kPred:
+    case DType::kS8:
+    case DType::kS16:
+    case DType::kS32:
+    case DType::kS64:
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kS4:
+    case DType::kU4: break;
   }
   return static_cast<double>(get_int(tensor, index));
 }
@@ -180,15 +204,24 @@ std::int64_t get_int(const Tensor& tensor, std::int64_t index) {
   const std::byte* at = element(tensor, index);
   switch (tensor.dtype) {
     case DType::kPred: return load<std::uint8_t>(at) != 0 ? 1 : 0;
-    case DType::kS8: case DType::kS4: return load<std::int8_t>(at);
+    case DType::kS8:
+    case DType::kS4: return load<std::int8_t>(at);
     case DType::kS16: return load<std::int16_t>(at);
     case DType::kS32: return load<std::int32_t>(at);
-    case DType::kS64: case DType::kU64: return load<std::int64_t>(at);
-    case DType::kU8: case DType::kU4: return load<std::uint8_t>(at);
+    case DType::kS64:
+    case DType::kU64: return load<std::int64_t>(at);
+    case DType::kU8:
+    case DType::kU4: return load<std::uint8_t>(at);
     case DType::kU16: return load<std::uint16_t>(at);
     case DType::kU32: return load<std::uint32_t>(at);
-    case DType::kF16: case DType::kBF16: case DType::kF32: case DType::kF64: case DType::kF8E4M3FN:
-    case DType::kF8E5M2: case DType::kC64: case DType::kC128: break;
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
+    case DType::kC64:
+    case DType::kC128: break;
   }
   return to_int64(get_double(tensor, index));
 }
@@ -200,15 +233,21 @@ void set_double(Tensor& tensor, std::int64_t index, double value) {
     case DType::kF64: store(at, value); return;
     case DType::kC64: store(at, static_cast<float>(value)), store(at + 4, 0.0F); return;
     case DType::kC128: store(at, value), store(at + 8, 0.0); return;
-    case DType::kF16: case DType::kBF16:
-      store(at, static_cast<std::uint16_t>(encode_small(small_format(tensor.dtype), value)));
-      return;
-    case DType::kF8E4M3FN: case DType::kF8E5M2:
-      store(at, static_cast<std::uint8_t>(encode_small(small_format(tensor.dtype), value)));
-      return;
+    case DType::kF16:
+    case DType::kBF16: store(at, static_cast<std::uint16_t>(encode_small(small_format(tensor.dtype), value))); return;
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2: store(at, static_cast<std::uint8_t>(encode_small(small_format(tensor.dtype), value))); return;
     case DType::kPred: store(at, static_cast<std::uint8_t>(value != 0 ? 1 : 0)); return;  // NaN is true
-    case DType::kS8: case DType::kS16: case DType::kS32: case DType::kS64: case DType::kU8: case DType::kU16:
-    case DType::kU32: case DType::kU64: case DType::kS4: case DType::kU4: break;
+    case DType::kS8:
+    case DType::kS16:
+    case DType::kS32:
+    case DType::kS64:
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64:
+    case DType::kS4:
+    case DType::kU4: break;
   }
   set_int(tensor, index, saturate(tensor.dtype, value));
 }
@@ -218,17 +257,26 @@ void set_int(Tensor& tensor, std::int64_t index, std::int64_t value) {
   const auto wrapped = static_cast<std::uint64_t>(value);
   switch (tensor.dtype) {
     case DType::kPred: store(at, static_cast<std::uint8_t>(value != 0 ? 1 : 0)); return;
-    case DType::kS8: case DType::kU8: store(at, static_cast<std::uint8_t>(wrapped)); return;
-    case DType::kS16: case DType::kU16: store(at, static_cast<std::uint16_t>(wrapped)); return;
-    case DType::kS32: case DType::kU32: store(at, static_cast<std::uint32_t>(wrapped)); return;
-    case DType::kS64: case DType::kU64: store(at, wrapped); return;
+    case DType::kS8:
+    case DType::kU8: store(at, static_cast<std::uint8_t>(wrapped)); return;
+    case DType::kS16:
+    case DType::kU16: store(at, static_cast<std::uint16_t>(wrapped)); return;
+    case DType::kS32:
+    case DType::kU32: store(at, static_cast<std::uint32_t>(wrapped)); return;
+    case DType::kS64:
+    case DType::kU64: store(at, wrapped); return;
     case DType::kU4: store(at, static_cast<std::uint8_t>(wrapped & 0xf)); return;
     case DType::kS4: store(at, static_cast<std::int8_t>(static_cast<std::int64_t>(wrapped << 60) >> 60)); return;
     case DType::kF32:  // once, not through double
       store(at, static_cast<float>(value));
       return;
-    case DType::kF16: case DType::kBF16: case DType::kF64: case DType::kF8E4M3FN: case DType::kF8E5M2:
-    case DType::kC64: case DType::kC128: break;
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF64:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
+    case DType::kC64:
+    case DType::kC128: break;
   }
   set_double(tensor, index, static_cast<double>(value));
 }

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::int64_t kAlignment = 64;
 
-std::string describe(const graph::Graph& graph, Value v) { return fmt::format("'{}' result {}", graph[v.node].name, v.result); }
+std::string describe(const graph::Graph& graph, Value v) {
+  return fmt::format("'{}' result {}", graph[v.node].name, v.result);
+}
 
 // Tensors that exist before the first group runs.
 std::set<Value> ready_values(const Plan& plan) {
@@ -43,12 +45,14 @@ Status verify(const Plan& plan) {
   std::set<Value> ready = ready_values(plan);
   const std::map<Value, Value> views = viewed(plan);
   for (const View& view : plan.views)
-    if (view.value == view.of || ops::byte_size(plan.graph.type(view.value)) != ops::byte_size(plan.graph.type(view.of)))
+    if (view.value == view.of ||
+        ops::byte_size(plan.graph.type(view.value)) != ops::byte_size(plan.graph.type(view.of)))
       return fail("plan: the view " + describe(plan.graph, view.value) + " is not of the size of its tensor");
   for (const Group& group : plan.groups) {
     for (const Value input : group.inputs)
       if (!ready.contains(storage_of(views, input)))
-        return fail(fmt::format("plan: group {} reads {} before it is written", group.name, describe(plan.graph, input)));
+        return fail(
+            fmt::format("plan: group {} reads {} before it is written", group.name, describe(plan.graph, input)));
     for (const Value output : group.outputs)
       if (!ready.insert(output).second)
         return fail(fmt::format("plan: group {} writes {} again", group.name, describe(plan.graph, output)));
@@ -56,7 +60,8 @@ Status verify(const Plan& plan) {
       return fail(fmt::format("plan: the region of group {} does not have its inputs and outputs", group.name));
   }
   for (const Value result : plan.graph.entry_computation().results)
-    if (!ready.contains(storage_of(views, result))) return fail("plan: output " + describe(plan.graph, result) + " is never written");
+    if (!ready.contains(storage_of(views, result)))
+      return fail("plan: output " + describe(plan.graph, result) + " is never written");
   return {};
 }
 

@@ -26,8 +26,8 @@ RegionValue tensor_value(const ops::Type& type) {
 bool is_scalar_constant(const Graph& graph, Value v) {
   const Node& node = graph[v.node];
   const ops::AttrValue* value = node.attrs.find("value");
-  return graph.info(v.node).name == "constant" && value != nullptr && std::get<ops::TensorHandle>(*value)->elements() == 1 &&
-         std::get<ops::TensorHandle>(*value)->dims.empty();
+  return graph.info(v.node).name == "constant" && value != nullptr &&
+         std::get<ops::TensorHandle>(*value)->elements() == 1 && std::get<ops::TensorHandle>(*value)->dims.empty();
 }
 
 }  // namespace
@@ -50,12 +50,15 @@ Result<Region> make_region(const Graph& graph, const std::vector<NodeId>& nodes,
     const Node& node = graph[id];
     const ops::OpInfo& info = graph.info(id);
     if (!node.computations.empty())
-      return fail(ErrorKind::kUnsupported, fmt::format("node '{}' ({}) has a body of its own, for which there are no kernels", node.name, info.name));
+      return fail(
+          ErrorKind::kUnsupported,
+          fmt::format("node '{}' ({}) has a body of its own, for which there are no kernels", node.name, info.name));
     std::vector<region::ValueId> operands;
     for (const Value operand : node.operands) {
       if (!operand.valid()) continue;  // optional operands stand last
       if (!made.contains(operand)) {
-        FW_CHECK(is_scalar_constant(graph, operand)) << graph[operand.node].name << " is not an input of the group with " << node.name;
+        FW_CHECK(is_scalar_constant(graph, operand))
+            << graph[operand.node].name << " is not an input of the group with " << node.name;
         RegionValue scalar = tensor_value(graph.type(operand));
         scalar.kind = RegionValue::Kind::kScalar;
         scalar.scalar = graph[operand.node].attrs.get<ops::TensorHandle>("value");
@@ -66,8 +69,8 @@ Result<Region> make_region(const Graph& graph, const std::vector<NodeId>& nodes,
     for (std::uint32_t result = 0; result < node.types.size(); ++result) {
       const ops::Type& type = node.types[result];
       if (!type.is_tensor() || !ops::is_static(type.shape))
-        return fail(ErrorKind::kUnsupported, fmt::format("node '{}' ({}) has type {}, for which there are no kernels", node.name,
-                                                         info.name, ops::to_string(type)));
+        return fail(ErrorKind::kUnsupported, fmt::format("node '{}' ({}) has type {}, for which there are no kernels",
+                                                         node.name, info.name, ops::to_string(type)));
       RegionValue value = tensor_value(type);
       value.op = node.op;
       value.op_class = info.op_class;

@@ -94,7 +94,8 @@ class Tracer {
     const RegionValue& value = region_[id];
     const bool leaf = value.kind != RegionValue::Kind::kOp || (stop_ && stop_(id));
     if (!leaf) {
-      const bool chooses = value.op_name == "pad" || value.op_name == "concat" || value.op_name == "dynamic_update_slice";
+      const bool chooses =
+          value.op_name == "pad" || value.op_name == "concat" || value.op_name == "dynamic_update_slice";
       for (std::size_t k = 0; k < value.operands.size(); ++k) {
         const std::optional<IndexMap> inner = operand_map(region_, id, k);
         if (!inner) {

@@ -98,8 +98,8 @@ Range range_of(const IndexExpr& e, const IndexMap& map) {
 
 namespace {
 
-// A sum of atoms (dims, runtime variables, divisions, remainders, clamps) with coefficients. Atoms are told apart by their
-// printed form, which is also the order in which they stand: equal sums print the same.
+// A sum of atoms (dims, runtime variables, divisions, remainders, clamps) with coefficients. Atoms are told apart by
+// their printed form, which is also the order in which they stand: equal sums print the same.
 struct Sum {
   struct Term {
     std::string key;
@@ -112,7 +112,8 @@ struct Sum {
   void add(const IndexExpr& atom, std::int64_t coefficient) {
     if (coefficient == 0) return;
     std::string key = to_string(atom);
-    const auto at = std::lower_bound(terms.begin(), terms.end(), key, [](const Term& t, const std::string& k) { return t.key < k; });
+    const auto at = std::lower_bound(terms.begin(), terms.end(), key,
+                                     [](const Term& t, const std::string& k) { return t.key < k; });
     if (at == terms.end() || at->key != key) {
       terms.insert(at, {std::move(key), atom, coefficient});
     } else if ((at->coefficient += coefficient) == 0) {
@@ -137,8 +138,10 @@ Sum sum_of(const IndexExpr& e, const IndexMap& map);
 Sum divide(const Sum& numerator, std::int64_t divisor, const IndexMap& map) {
   Sum quotient, rest;
   for (const Sum::Term& t : numerator.terms) {
-    if (t.coefficient % divisor == 0) quotient.add(t.atom, t.coefficient / divisor);
-    else rest.add(t.atom, t.coefficient);
+    if (t.coefficient % divisor == 0)
+      quotient.add(t.atom, t.coefficient / divisor);
+    else
+      rest.add(t.atom, t.coefficient);
   }
   quotient.constant = floor_division(numerator.constant, divisor);
   rest.constant = numerator.constant - quotient.constant * divisor;

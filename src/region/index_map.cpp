@@ -68,10 +68,13 @@ IndexMap take_map(const Region& region, const RegionValue& value, const Dims& fr
       map.results.push_back(d == axis ? index_runtime(0) : index_dim(static_cast<std::int64_t>(d)));
     }
   } else {
-    for (std::size_t d = 0; d < index_rank; ++d) variable.index.push_back(index_dim(static_cast<std::int64_t>(axis + d)));
+    for (std::size_t d = 0; d < index_rank; ++d)
+      variable.index.push_back(index_dim(static_cast<std::int64_t>(axis + d)));
     for (std::size_t d = 0; d < from.size(); ++d) {
-      if (d == axis) map.results.push_back(index_runtime(0));
-      else map.results.push_back(index_dim(static_cast<std::int64_t>(d < axis ? d : d + index_rank - 1)));
+      if (d == axis)
+        map.results.push_back(index_runtime(0));
+      else
+        map.results.push_back(index_dim(static_cast<std::int64_t>(d < axis ? d : d + index_rank - 1)));
     }
   }
   map.runtime.push_back(std::move(variable));
@@ -80,7 +83,8 @@ IndexMap take_map(const Region& region, const RegionValue& value, const Dims& fr
 
 bool contains(const Ints& list, std::int64_t item) { return std::find(list.begin(), list.end(), item) != list.end(); }
 
-// HLO's gather: each result axis is either an offset axis (it walks inside the slice) or a batch axis (it walks over `indices`).
+// HLO's gather: each result axis is either an offset axis (it walks inside the slice) or a batch axis (it walks over
+// `indices`).
 IndexMap gather_map(const Region& region, const RegionValue& value, const Dims& from) {
   IndexMap map = empty_map(value.dims);
   const Ints offset_dims = value.attrs.get<Ints>("offset_dims");
@@ -99,8 +103,10 @@ IndexMap gather_map(const Region& region, const RegionValue& value, const Dims& 
     std::vector<IndexExpr> index;
     std::size_t next = 0;
     for (std::size_t d = 0; d < index_dims.size(); ++d) {
-      if (static_cast<std::int64_t>(d) == vector_dim) index.push_back(index_constant(component));
-      else index.push_back(batch[next++]);
+      if (static_cast<std::int64_t>(d) == vector_dim)
+        index.push_back(index_constant(component));
+      else
+        index.push_back(batch[next++]);
     }
     return index;
   };
@@ -109,7 +115,8 @@ IndexMap gather_map(const Region& region, const RegionValue& value, const Dims& 
   std::size_t next_offset = 0;
   for (std::size_t axis = 0; axis < from.size(); ++axis) {
     const auto a = static_cast<std::int64_t>(axis);
-    if (!contains(collapsed, a) && !contains(operand_batch, a)) map.results[axis] = index_dim(offset_dims[next_offset++]);
+    if (!contains(collapsed, a) && !contains(operand_batch, a))
+      map.results[axis] = index_dim(offset_dims[next_offset++]);
   }
   for (std::size_t k = 0; k < start_map.size(); ++k) {
     const auto axis = static_cast<std::size_t>(start_map[k]);
@@ -126,7 +133,8 @@ IndexMap gather_map(const Region& region, const RegionValue& value, const Dims& 
 }
 
 // Starts are scalars in operands `first`, `first + 1`, ... and clamp so that the window stays inside.
-std::vector<IndexExpr> window_starts(IndexMap& map, const RegionValue& value, std::size_t first, const Dims& whole, const Dims& window) {
+std::vector<IndexExpr> window_starts(IndexMap& map, const RegionValue& value, std::size_t first, const Dims& whole,
+                                     const Dims& window) {
   std::vector<IndexExpr> starts;
   for (std::size_t axis = 0; axis < whole.size(); ++axis) {
     const std::int64_t last = std::max<std::int64_t>(0, whole[axis] - window[axis]);
@@ -184,7 +192,8 @@ std::optional<IndexMap> operand_map(const Region& region, ValueId id, std::size_
     IndexMap map = empty_map(value.dims);
     map.results.assign(from.size(), nullptr);
     const Ints& perm = value.attrs.get<Ints>("perm");
-    for (std::size_t d = 0; d < perm.size(); ++d) map.results[static_cast<std::size_t>(perm[d])] = index_dim(static_cast<std::int64_t>(d));
+    for (std::size_t d = 0; d < perm.size(); ++d)
+      map.results[static_cast<std::size_t>(perm[d])] = index_dim(static_cast<std::int64_t>(d));
     return map;
   }
   if (op == "reverse") {
@@ -199,7 +208,8 @@ std::optional<IndexMap> operand_map(const Region& region, ValueId id, std::size_
     IndexMap map = identity_map(value.dims);
     const Ints& starts = value.attrs.get<Ints>("starts");
     const Ints strides = value.attrs.get_or<Ints>("strides", Ints(from.size(), 1));
-    for (std::size_t a = 0; a < from.size(); ++a) map.results[a] = map.results[a] * strides[a] + index_constant(starts[a]);
+    for (std::size_t a = 0; a < from.size(); ++a)
+      map.results[a] = map.results[a] * strides[a] + index_constant(starts[a]);
     return map;
   }
   if (op == "pad") return operand == 0 ? pad_map(value, from) : empty_map(value.dims);
@@ -225,7 +235,8 @@ std::optional<IndexMap> operand_map(const Region& region, ValueId id, std::size_
   if (op == "dynamic_slice" && operand == 0) {
     IndexMap map = empty_map(value.dims);
     const std::vector<IndexExpr> starts = window_starts(map, value, 1, from, value.dims);
-    for (std::size_t a = 0; a < from.size(); ++a) map.results.push_back(starts[a] + index_dim(static_cast<std::int64_t>(a)));
+    for (std::size_t a = 0; a < from.size(); ++a)
+      map.results.push_back(starts[a] + index_dim(static_cast<std::int64_t>(a)));
     return map;
   }
   if (op == "dynamic_update_slice" && operand == 0) return identity_map(value.dims);
@@ -256,7 +267,8 @@ IndexMap compose(const IndexMap& outer, const IndexMap& inner) {
   }
   for (const Constraint& constraint : inner.constraints)
     within(map, simplify(substitute(constraint.expr, outer.results, offset), map), constraint.low, constraint.high);
-  for (const IndexExpr& result : inner.results) map.results.push_back(simplify(substitute(result, outer.results, offset), map));
+  for (const IndexExpr& result : inner.results)
+    map.results.push_back(simplify(substitute(result, outer.results, offset), map));
   return map;
 }
 

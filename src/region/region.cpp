@@ -19,7 +19,8 @@ bool same_value(const RegionValue& a, const RegionValue& b) {
     case RegionValue::Kind::kCapture: return a.capture == b.capture;
     case RegionValue::Kind::kScalar: return ops::same_constant(a.scalar, b.scalar);
     case RegionValue::Kind::kOp:
-      return a.op == b.op && a.op_name == b.op_name && a.result == b.result && a.operands == b.operands && a.attrs == b.attrs;
+      return a.op == b.op && a.op_name == b.op_name && a.result == b.result && a.operands == b.operands &&
+             a.attrs == b.attrs;
   }
   return false;
 }
@@ -56,7 +57,8 @@ std::string print(const Region& region) {
       case RegionValue::Kind::kScalar: out += fmt::format("scalar {}", ops::get_double(*v.scalar, 0)); break;
       case RegionValue::Kind::kOp: {
         out += v.op_name + '(';
-        for (std::size_t k = 0; k < v.operands.size(); ++k) out += fmt::format("{}v{}", k == 0 ? "" : ", ", v.operands[k].index);
+        for (std::size_t k = 0; k < v.operands.size(); ++k)
+          out += fmt::format("{}v{}", k == 0 ? "" : ", ", v.operands[k].index);
         out += ')';
         if (v.result != 0) out += fmt::format(".{}", v.result);
         for (const auto& [name, attr] : v.attrs.entries()) out += fmt::format(" {}={}", name, ops::to_string(attr));
@@ -79,9 +81,10 @@ std::vector<std::uint32_t> use_counts(const Region& region) {
 
 namespace {
 
-// How many elements of an operand are needed when `needed` elements of the result are: operators that pick elements pass
-// the count on, those that combine many need everything.
-std::int64_t needed_of_operand(const RegionValue& v, const RegionValue& operand, std::size_t position, std::int64_t needed) {
+// How many elements of an operand are needed when `needed` elements of the result are: operators that pick elements
+// pass the count on, those that combine many need everything.
+std::int64_t needed_of_operand(const RegionValue& v, const RegionValue& operand, std::size_t position,
+                               std::int64_t needed) {
   const std::int64_t all = operand.elements();
   switch (v.op_class) {
     case ops::OpClass::kElementwise:
@@ -128,7 +131,8 @@ std::vector<std::int64_t> planned_inputs_bytes(const Region& region) {
 std::int64_t planned_bytes(const Region& region) {
   std::int64_t total = 0;
   for (const std::int64_t bytes : planned_inputs_bytes(region)) total += bytes;
-  for (const ValueId output : region.outputs) total += region[output].elements() * ops::byte_width(region[output].dtype);
+  for (const ValueId output : region.outputs)
+    total += region[output].elements() * ops::byte_width(region[output].dtype);
   return total;
 }
 
@@ -147,7 +151,8 @@ double terms_per_element(const Region& region, const RegionValue& v) {
   if (v.op_class == ops::OpClass::kContraction) return product(first.dims, v.attrs.get<Ints>("lhs_contract"));
   const RegionValue& w = region[v.operands[1]];
   const Ints& spec = v.attrs.get<Ints>("rhs_spec");
-  return static_cast<double>(w.elements()) / std::max<double>(1, static_cast<double>(w.dims[static_cast<std::size_t>(spec[0])]));
+  return static_cast<double>(w.elements()) /
+         std::max<double>(1, static_cast<double>(w.dims[static_cast<std::size_t>(spec[0])]));
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ class Layers {
     const auto& top = top_.at({kind, name->text});
     if (file.layer == top.layer) return true;
     const LineColumn place = line_column(name->span);
-    reports_.note(top.span, "'" + name->text + "' replaces the one of " + file.source->name + ":" + std::to_string(place.line));
+    reports_.note(top.span,
+                  "'" + name->text + "' replaces the one of " + file.source->name + ":" + std::to_string(place.line));
     return false;
   }
 
@@ -73,8 +74,10 @@ Declarations collect(const std::vector<ast::File>& files, Reports& reports) {
       for (auto& [name, left] : blocks) --left;
       const std::string& ruleset = blocks.empty() ? rest_of_file : blocks.back().first;
       if (const auto* set = std::get_if<ast::Ruleset>(&item.what)) {
-        if (set->block) blocks.emplace_back(set->name.text, set->items);
-        else rest_of_file = set->name.text;
+        if (set->block)
+          blocks.emplace_back(set->name.text, set->items);
+        else
+          rest_of_file = set->name.text;
       }
       if (!layers.keeps(file, item)) continue;
       if (const auto* op = std::get_if<ast::OpDecl>(&item.what)) {
@@ -116,9 +119,8 @@ class RuleNames {
 };
 
 void check_kebab(const ast::Name& name, Reports& reports) {
-  const bool fits = std::all_of(name.text.begin(), name.text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
+  const bool fits = std::all_of(name.text.begin(), name.text.end(),
+                                [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
   if (!fits) reports.warning(name.span, "names of rules are written in kebab-case: conv-bn-fold");
 }
 

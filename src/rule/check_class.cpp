@@ -46,7 +46,8 @@ class ElementwiseBodies {
  private:
   bool body(const ops::OpInfo& info, int depth) {
     const auto fits = [&](const ops::ExprPtr& expr) { return expression(*expr, depth); };
-    return std::all_of(info.body->lets.begin(), info.body->lets.end(), [&](const auto& let) { return fits(let.second); }) &&
+    return std::all_of(info.body->lets.begin(), info.body->lets.end(),
+                       [&](const auto& let) { return fits(let.second); }) &&
            std::all_of(info.body->results.begin(), info.body->results.end(), fits);
   }
 
@@ -95,11 +96,13 @@ std::int64_t condition(const Expr& expr, const ops::OpInfo& info, Reports& repor
   if (expr.kind == Expr::Kind::kInt || expr.kind == Expr::Kind::kBool) return expr.integer;
   if (expr.kind == Expr::Kind::kName) {
     if (const auto value = property(info, expr.text)) return *value;
-    reports.error(expr.span, "operators have no property '" + expr.text + "'",
-                  did_you_mean(expr.text, {"operands", "results", "commutative", "associative", "comparison", "expensive"}));
+    reports.error(
+        expr.span, "operators have no property '" + expr.text + "'",
+        did_you_mean(expr.text, {"operands", "results", "commutative", "associative", "comparison", "expensive"}));
     return 0;
   }
-  if (expr.kind == Expr::Kind::kUnary && expr.text == "not") return condition(*expr.args[0], info, reports) == 0 ? 1 : 0;
+  if (expr.kind == Expr::Kind::kUnary && expr.text == "not")
+    return condition(*expr.args[0], info, reports) == 0 ? 1 : 0;
   if (expr.kind == Expr::Kind::kBinary) {
     const std::int64_t a = condition(*expr.args[0], info, reports);
     const std::int64_t b = condition(*expr.args[1], info, reports);
@@ -112,8 +115,9 @@ std::int64_t condition(const Expr& expr, const ops::OpInfo& info, Reports& repor
     if (expr.text == ">") return a > b ? 1 : 0;
     if (expr.text == ">=") return a >= b ? 1 : 0;
   }
-  reports.error(expr.span, "a condition on operators is made of operands, results, commutative, associative, comparison, "
-                           "expensive, numbers, comparisons, and, or, not");
+  reports.error(expr.span,
+                "a condition on operators is made of operands, results, commutative, associative, comparison, "
+                "expensive, numbers, comparisons, and, or, not");
   return 0;
 }
 

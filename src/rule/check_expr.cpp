@@ -16,8 +16,8 @@ struct RoleRow {
   std::int64_t position;
 };
 constexpr RoleRow kRoles[] = {
-    {"out_feature", "rhs_spec", 0},  {"in_feature", "rhs_spec", 1},  {"feature", "out_spec", 1},
-    {"batch", "out_spec", 0},        {"input_feature", "lhs_spec", 1}, {"input_batch", "lhs_spec", 0},
+    {"out_feature", "rhs_spec", 0}, {"in_feature", "rhs_spec", 1},    {"feature", "out_spec", 1},
+    {"batch", "out_spec", 0},       {"input_feature", "lhs_spec", 1}, {"input_batch", "lhs_spec", 0},
 };
 
 template <class Row, std::size_t N>
@@ -65,7 +65,8 @@ class Lowering {
       case Expr::Kind::kResult: return result(expr);
       case Expr::Kind::kBinary:
         if (expr->text == "along") {
-          c_.reports.error(expr->span, "'along' places a vector along an axis of the operand next to it, as in w * s along 0");
+          c_.reports.error(expr->span,
+                           "'along' places a vector along an axis of the operand next to it, as in w * s along 0");
           return expr;
         }
         return binary(*expr);
@@ -96,7 +97,8 @@ class Lowering {
   ExprPtr name(const ExprPtr& expr) {
     c_.used.insert(expr->text);
     static const std::set<std::string> constants = {"nan", "pi", "e"};
-    if (c_.scope.contains(expr->text) || ops::dtype_from_name(expr->text) || constants.contains(expr->text)) return expr;
+    if (c_.scope.contains(expr->text) || ops::dtype_from_name(expr->text) || constants.contains(expr->text))
+      return expr;
     std::vector<std::string> known;
     for (const auto& [key, binding] : c_.scope) known.push_back(key);
     c_.reports.error(expr->span, "'" + expr->text + "' is not bound here", did_you_mean(expr->text, known));
@@ -150,7 +152,8 @@ class Lowering {
       return expr;
     }
     if (base.kind == Expr::Kind::kName && c_.scope.contains(base.text)) {
-      c_.reports.error(expr->span, "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes");
+      c_.reports.error(expr->span,
+                       "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes");
       return expr;
     }
     Expr out = *expr;
@@ -171,7 +174,8 @@ class Lowering {
     if (asks && !expr.args.empty()) return query(expr);  // constant(w) is no application of the operator `constant`
     const OpId op = c_.table.find(expr.text);
     const ops::FunctionSignature* function = find_function(expr.text);
-    // max, min, sqrt, ... are operators of tensors and functions of numbers; which one shows only when it is elaborated.
+    // max, min, sqrt, ... are operators of tensors and functions of numbers; which one shows only when it is
+    // elaborated.
     if (op.valid() && (function == nullptr || operand_count_fits(c_.table[op], expr.args.size()))) {
       return apply(expr, c_.table[op]);
     }
@@ -205,7 +209,8 @@ class Lowering {
     }
     for (const auto& [key, value] : expr.named) {
       if (!contains(function.parameters, key)) {
-        c_.reports.error(value->span, expr.text + " has no parameter '" + key + "'", did_you_mean(key, function.parameters));
+        c_.reports.error(value->span, expr.text + " has no parameter '" + key + "'",
+                         did_you_mean(key, function.parameters));
       }
     }
     return children(expr);
@@ -228,8 +233,9 @@ class Lowering {
     if (c_.place == ExprPlace::kBody || c_.place == ExprPlace::kTest) {
       c_.reports.error(expr.span, "'" + expr.text + "' is a condition of rules; it has no meaning here");
     } else if (of_plan && c_.place == ExprPlace::kRewrite) {
-      c_.reports.error(expr.span, "'" + expr.text + "' is judged on the plan, so only a fuse rule can ask for it; in a rewrite "
-                                                    "it would depend on the order of saturation");
+      c_.reports.error(expr.span, "'" + expr.text +
+                                      "' is judged on the plan, so only a fuse rule can ask for it; in a rewrite "
+                                      "it would depend on the order of saturation");
     }
     if (expr.args.empty() || (of_plan && expr.args.size() != 1)) {
       c_.reports.error(expr.span, expr.text + (of_plan ? " takes one name" : " takes at least one tensor"));
@@ -265,7 +271,8 @@ class Lowering {
       value = operand(value, elementwise && is_operand);
     }
     if (!operand_count_fits(info, operands)) {
-      c_.reports.error(expr.span, info.name + " takes " + operand_count_text(info) + ", not " + std::to_string(operands));
+      c_.reports.error(expr.span,
+                       info.name + " takes " + operand_count_text(info) + ", not " + std::to_string(operands));
     }
     missing_attrs(info, given, expr.span);
     return share(std::move(out));

@@ -9,9 +9,15 @@ namespace fusewright::rule {
 namespace {
 
 constexpr std::array<std::pair<Template, std::string_view>, 9> kTemplates = {{
-    {Template::kLoop, "loop"}, {Template::kReduce, "reduce"}, {Template::kRow, "row"}, {Template::kContract, "contract"},
-    {Template::kConv, "conv"}, {Template::kWindow, "window"}, {Template::kMove, "move"},
-    {Template::kHorizontal, "horizontal"}, {Template::kSort, "sort"},
+    {Template::kLoop, "loop"},
+    {Template::kReduce, "reduce"},
+    {Template::kRow, "row"},
+    {Template::kContract, "contract"},
+    {Template::kConv, "conv"},
+    {Template::kWindow, "window"},
+    {Template::kMove, "move"},
+    {Template::kHorizontal, "horizontal"},
+    {Template::kSort, "sort"},
 }};
 
 /// The operators that the nodes of a composite operator's body are of, through composites in it.
@@ -20,7 +26,7 @@ void add_body_ops(const ops::OpTable& table, OpId op, std::set<OpId>& into);
 void add_expr_ops(const ops::OpTable& table, const ops::Expr& expr, std::set<OpId>& into) {
   using Kind = ops::Expr::Kind;
   static const std::map<std::string, std::string> kInfix = {
-      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"%", "mod"}, {"**", "pow"}, {"==", "eq"},
+      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"%", "mod"}, {"**", "pow"},  {"==", "eq"},
       {"!=", "ne"}, {"<", "lt"},  {"<=", "le"}, {">", "gt"},  {">=", "ge"}, {"and", "and"}, {"or", "or"}};
   if (expr.kind == Kind::kBinary) {
     if (const auto row = kInfix.find(expr.text); row != kInfix.end()) into.insert(table.require(row->second));
@@ -44,8 +50,8 @@ void add_body_ops(const ops::OpTable& table, OpId op, std::set<OpId>& into) {
   for (const auto& value : table[op].body->results) add_expr_ops(table, *value, into);
 }
 
-/// Regions are made of primitive operators. So a composite operator in a segment stands for any number of those of its body,
-/// and where many elementwise operators can stand, what aligns their operands can too.
+/// Regions are made of primitive operators. So a composite operator in a segment stands for any number of those of its
+/// body, and where many elementwise operators can stand, what aligns their operands can too.
 void admit_primitives(const ops::OpTable& table, Segment& segment) {
   std::set<OpId> ops(segment.ops.ops.begin(), segment.ops.ops.end());
   bool elementwise = false;
@@ -70,7 +76,8 @@ class FuseChecker {
   void run() {
     if (decl_.roots.empty()) c_.reports.error(decl_.name.span, "the fuse rule has no 'match'");
     if (!decl_.to.empty()) {
-      c_.reports.error(decl_.to_span, "a fuse rule has no 'to': it says what may become one kernel, not what it equals");
+      c_.reports.error(decl_.to_span,
+                       "a fuse rule has no 'to': it says what may become one kernel, not what it equals");
     }
     if (decl_.kernel) {
       rule_.kernel = template_from_name(decl_.kernel->text);
@@ -100,7 +107,8 @@ class FuseChecker {
     for (const auto& [kind, name] : kTemplates) known.emplace_back(name);
     std::string list;
     for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
-    c_.reports.error(decl_.kernel->span, "there is no kernel template '" + decl_.kernel->text + "' (there are " + list + ")",
+    c_.reports.error(decl_.kernel->span,
+                     "there is no kernel template '" + decl_.kernel->text + "' (there are " + list + ")",
                      did_you_mean(decl_.kernel->text, known));
   }
 
@@ -129,13 +137,15 @@ class FuseChecker {
       add_application(segment, out);
     } else {
       out.ops = resolve_class(*segment.ops, c_.table, c_.classes, c_.reports);
-      if (out.ops.ops.empty() && c_.reports.error_count() == 0) c_.reports.error(segment.span, "this class has no operators");
+      if (out.ops.ops.empty() && c_.reports.error_count() == 0)
+        c_.reports.error(segment.span, "this class has no operators");
     }
     out.text = segment_text(segment.span);
     admit_primitives(c_.table, out);
     if (out.name.empty()) return out;
     if (const auto at = scope_.scope.find(out.name); at != scope_.scope.end()) {
-      c_.reports.error(segment.as.span, "'" + out.name + "' is bound already", {}, {{at->second.span, "it is bound here"}});
+      c_.reports.error(segment.as.span, "'" + out.name + "' is bound already", {},
+                       {{at->second.span, "it is bound here"}});
     }
     segment_names_.insert(out.name);
     scope_.scope.try_emplace(out.name, Binding{Binding::Kind::kSegment, segment.as.span, out.ops, false, false});
@@ -167,13 +177,16 @@ class FuseChecker {
       const ast::Pattern& operand = *apply.args[i];
       const bool plain = operand.kind == ast::Pattern::Kind::kName || operand.kind == ast::Pattern::Kind::kWildcard;
       if (!plain || !operand.as.text.empty()) {
-        c_.reports.error(operand.span, "the operands of a segment are names; what computes them is a segment of its own: a |> b");
+        c_.reports.error(operand.span,
+                         "the operands of a segment are names; what computes them is a segment of its own: a |> b");
         continue;
       }
       if (operand.kind == ast::Pattern::Kind::kName) scope_.bind(operand.name, Binding::Kind::kTensor);
       out.captures.push_back({operand.name.text, operand.optional});
     }
-    const auto capture_name = [&](std::size_t i) { return i < out.captures.size() ? out.captures[i].name : std::string(); };
+    const auto capture_name = [&](std::size_t i) {
+      return i < out.captures.size() ? out.captures[i].name : std::string();
+    };
     for (const auto& attr : apply.attrs) scope_.attr(attr, out.ops, capture_name, out.attrs);
   }
 
@@ -182,7 +195,8 @@ class FuseChecker {
     for (const Step& step : steps) {
       if (step.kind == Step::Kind::kLet) lets_[step.name] = step.value;
     }
-    ExprContext context{c_.table, c_.reports, ExprPlace::kFuse, scope_.scope, {}, std::move(scope_.attr_refs), false, {}};
+    ExprContext context{c_.table, c_.reports, ExprPlace::kFuse, scope_.scope, {}, std::move(scope_.attr_refs),
+                        false,    {}};
     for (const auto& clause : decl_.clauses) {
       if (clause.where == nullptr) {
         c_.reports.error(clause.let.name.span, "a fuse rule computes nothing, so it has no 'let'");
@@ -214,7 +228,8 @@ class FuseChecker {
       for (auto& segment : root.segments) {
         if (segment.name != ref.node) continue;
         if (segment.is_closure()) {
-          c_.reports.error(segment.span, "'" + ref.node + "' stands for many operators, so it has no attribute '" + ref.attr + "'");
+          c_.reports.error(segment.span,
+                           "'" + ref.node + "' stands for many operators, so it has no attribute '" + ref.attr + "'");
         }
         segment.attrs.push_back({ref.attr, ref.node + "." + ref.attr, {}, segment.span});
       }

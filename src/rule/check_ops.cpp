@@ -16,8 +16,9 @@ Result<std::vector<ops::Type>> infer_like_first(const ops::OpInfo& op, std::span
   return std::vector<ops::Type>(op.results.size(), operands[0]);
 }
 
-constexpr AttrKind kKinds[] = {AttrKind::kInt,  AttrKind::kFloat,  AttrKind::kBool,    AttrKind::kString, AttrKind::kDType,
-                               AttrKind::kInts, AttrKind::kFloats, AttrKind::kStrings, AttrKind::kShape,  AttrKind::kTensor};
+constexpr AttrKind kKinds[] = {AttrKind::kInt,   AttrKind::kFloat, AttrKind::kBool,   AttrKind::kString,
+                               AttrKind::kDType, AttrKind::kInts,  AttrKind::kFloats, AttrKind::kStrings,
+                               AttrKind::kShape, AttrKind::kTensor};
 
 std::optional<AttrKind> kind_from_name(const std::string& name) {
   for (const AttrKind kind : kKinds) {
@@ -90,7 +91,8 @@ class OpsChecker {
 
   void check_operand_order(const ast::OpDecl& decl) {
     for (std::size_t i = 0; i + 1 < decl.params.size(); ++i) {
-      if (decl.params[i].variadic) reports_.error(decl.params[i].name.span, "only the last operand can be any number of tensors");
+      if (decl.params[i].variadic)
+        reports_.error(decl.params[i].name.span, "only the last operand can be any number of tensors");
     }
   }
 
@@ -113,8 +115,9 @@ class OpsChecker {
       if (!spec.fallback) {
         reports_.error(attr.fallback->span, "a default is a number, a text, a dtype or a list of them");
       } else if (kind && ops::kind_of(*spec.fallback) != *kind) {
-        reports_.error(attr.fallback->span, "the default is of kind " + std::string(ops::name(ops::kind_of(*spec.fallback))) +
-                                                ", not " + std::string(ops::name(*kind)));
+        reports_.error(attr.fallback->span, "the default is of kind " +
+                                                std::string(ops::name(ops::kind_of(*spec.fallback))) + ", not " +
+                                                std::string(ops::name(*kind)));
       } else {
         kind = ops::kind_of(*spec.fallback);
       }
@@ -130,22 +133,27 @@ class OpsChecker {
 
   void add_body(const ast::OpDecl& decl, ops::OpInfo& info) {
     Scope scope;
-    for (const auto& param : decl.params) scope[param.name.text] = {Binding::Kind::kTensor, param.name.span, {}, false, false};
-    for (const auto& attr : decl.attrs) scope[attr.name.text] = {Binding::Kind::kAttr, attr.name.span, {}, false, false};
+    for (const auto& param : decl.params)
+      scope[param.name.text] = {Binding::Kind::kTensor, param.name.span, {}, false, false};
+    for (const auto& attr : decl.attrs)
+      scope[attr.name.text] = {Binding::Kind::kAttr, attr.name.span, {}, false, false};
     auto body = std::make_shared<ops::OpBody>();
     ExprContext context{rows_, reports_, ExprPlace::kBody, scope, {}, {}, true, {}};
     for (const auto& let : decl.lets) {
       body->lets.emplace_back(let.name.text, lower_expr(let.value, context));
-      const auto [at, fresh] = scope.try_emplace(let.name.text, Binding{Binding::Kind::kTensor, let.name.span, {}, false, false});
+      const auto [at, fresh] =
+          scope.try_emplace(let.name.text, Binding{Binding::Kind::kTensor, let.name.span, {}, false, false});
       if (!fresh) {
-        reports_.error(let.name.span, "'" + let.name.text + "' is bound already", {}, {{at->second.span, "it is bound here"}});
+        reports_.error(let.name.span, "'" + let.name.text + "' is bound already", {},
+                       {{at->second.span, "it is bound here"}});
       }
     }
     body->results.resize(info.results.size());
     for (const auto& value : decl.values) add_result(value, decl, info, lower_expr(value.value, context), *body);
     for (std::size_t i = 0; i < info.results.size(); ++i) {
       if (body->results[i] != nullptr) continue;
-      reports_.error(decl.name.span, "the body of " + info.name + " does not say what its result '" + info.results[i] + "' is");
+      reports_.error(decl.name.span,
+                     "the body of " + info.name + " does not say what its result '" + info.results[i] + "' is");
     }
     for (const auto& [name, number] : context.literals) {
       info.attrs.push_back({name, AttrKind::kFloat, ops::AttrValue(number), false, std::nullopt});
@@ -155,27 +163,32 @@ class OpsChecker {
     for (const auto& value : decl.values) collect_calls(*value.value, info.name);
     for (const auto& param : decl.params) {
       if (!context.used.contains(param.name.text)) {
-        reports_.warning(param.name.span, "the body of " + info.name + " does not use its operand '" + param.name.text + "'");
+        reports_.warning(param.name.span,
+                         "the body of " + info.name + " does not use its operand '" + param.name.text + "'");
       }
     }
     info.body = std::move(body);
   }
 
-  void add_result(const ast::Let& value, const ast::OpDecl& decl, const ops::OpInfo& info, ExprPtr expr, ops::OpBody& body) {
+  void add_result(const ast::Let& value, const ast::OpDecl& decl, const ops::OpInfo& info, ExprPtr expr,
+                  ops::OpBody& body) {
     std::size_t at = 0;
     if (!value.name.text.empty()) {
-      at = static_cast<std::size_t>(std::find(info.results.begin(), info.results.end(), value.name.text) - info.results.begin());
+      at = static_cast<std::size_t>(std::find(info.results.begin(), info.results.end(), value.name.text) -
+                                    info.results.begin());
       if (at == info.results.size()) {
         reports_.error(value.name.span, info.name + " has no result '" + value.name.text + "'",
-                       decl.results.empty() ? "name the results: op " + info.name + "(...) -> (" + value.name.text + "), or write 'let'"
-                                            : did_you_mean(value.name.text, info.results));
+                       decl.results.empty()
+                           ? "name the results: op " + info.name + "(...) -> (" + value.name.text + "), or write 'let'"
+                           : did_you_mean(value.name.text, info.results));
         return;
       }
     } else if (info.results.size() > 1) {
       reports_.error(value.value->span, info.name + " has several results; say which one this is");
       return;
     }
-    if (body.results[at] != nullptr) reports_.error(value.value->span, "the result '" + info.results[at] + "' is given twice");
+    if (body.results[at] != nullptr)
+      reports_.error(value.value->span, "the result '" + info.results[at] + "' is given twice");
     body.results[at] = std::move(expr);
   }
 

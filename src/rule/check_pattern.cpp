@@ -101,7 +101,7 @@ class Lowering {
     node.kind = PatternNode::Kind::kLiteral;
     node.span = pattern.span;
     node.literal.value = pattern.literal->kind == Expr::Kind::kInt ? static_cast<double>(pattern.literal->integer)
-                                                                    : pattern.literal->number;
+                                                                   : pattern.literal->number;
     node.literal.approximate = pattern.literal->approximate;
     if (pattern.literal->approximate) node.literal.tolerance = digit_tolerance(pattern.literal->text);
     if (pattern.within) node.literal.tolerance = *pattern.within;
@@ -274,7 +274,8 @@ void check_alternatives(const Pattern& pattern, Reports& reports) {
 }
 
 bool has_attrs(const ops::OpInfo& info, const std::vector<ast::AttrPattern>& attrs) {
-  return std::all_of(attrs.begin(), attrs.end(), [&](const auto& a) { return find_attr(info, a.name.text) != nullptr; });
+  return std::all_of(attrs.begin(), attrs.end(),
+                     [&](const auto& a) { return find_attr(info, a.name.text) != nullptr; });
 }
 
 void check_operator(OpId op, std::size_t operands, const std::vector<ast::AttrPattern>& attrs, const Span& span,
@@ -317,7 +318,8 @@ OpSet resolve_application(const ast::Name& name, const Pattern* choice, std::siz
     if (at == context.classes.sets.end()) {
       std::vector<std::string> known = context.table.names();
       for (auto& word : context.classes.names()) known.push_back(std::move(word));
-      context.reports.error(name.span, "there is no operator or class '" + name.text + "'", did_you_mean(name.text, known));
+      context.reports.error(name.span, "there is no operator or class '" + name.text + "'",
+                            did_you_mean(name.text, known));
       return {};
     }
     OpSet set;
@@ -327,7 +329,8 @@ OpSet resolve_application(const ast::Name& name, const Pattern* choice, std::siz
     }
     if (set.ops.empty()) {
       context.reports.error(span, "no operator of class " + name.text + " takes " + std::to_string(operands) +
-                                      (operands == 1 ? " operand" : " operands") + (attrs.empty() ? "" : " and these attributes"));
+                                      (operands == 1 ? " operand" : " operands") +
+                                      (attrs.empty() ? "" : " and these attributes"));
     }
     return set;
   }
@@ -365,9 +368,12 @@ std::optional<ops::AttrValue> constant_attr(const Expr& expr, ops::AttrKind kind
       if (expr.text != "-") return std::nullopt;
       auto value = constant_attr(*expr.args[0], kind);
       if (!value) return std::nullopt;
-      if (auto* integer = std::get_if<std::int64_t>(&*value)) *integer = -*integer;
-      else if (auto* real = std::get_if<double>(&*value)) *real = -*real;
-      else return std::nullopt;
+      if (auto* integer = std::get_if<std::int64_t>(&*value))
+        *integer = -*integer;
+      else if (auto* real = std::get_if<double>(&*value))
+        *real = -*real;
+      else
+        return std::nullopt;
       return value;
     }
     case Expr::Kind::kList: {
@@ -377,9 +383,12 @@ std::optional<ops::AttrValue> constant_attr(const Expr& expr, ops::AttrKind kind
       for (const auto& arg : expr.args) {
         const auto value = constant_attr(*arg, kind == AttrKind::kFloats ? AttrKind::kFloat : AttrKind::kInt);
         if (!value) return std::nullopt;
-        if (const auto* integer = std::get_if<std::int64_t>(&*value)) ints.push_back(*integer);
-        else if (const auto* real = std::get_if<double>(&*value)) floats.push_back(*real);
-        else if (const auto* text = std::get_if<std::string>(&*value)) strings.push_back(*text);
+        if (const auto* integer = std::get_if<std::int64_t>(&*value))
+          ints.push_back(*integer);
+        else if (const auto* real = std::get_if<double>(&*value))
+          floats.push_back(*real);
+        else if (const auto* text = std::get_if<std::string>(&*value))
+          strings.push_back(*text);
       }
       const std::size_t count = expr.args.size();
       if (kind == AttrKind::kFloats && floats.size() == count) return ops::AttrValue(std::move(floats));
@@ -401,8 +410,10 @@ void PatternScope::bind(const ast::Name& name, Binding::Kind kind, const OpSet& 
   used.insert(name.text);
   if (at->second.kind == kind) return;
   const bool tensor = at->second.kind == Binding::Kind::kTensor;
-  c_.reports.error(name.span, "'" + name.text + "' stands for " + (tensor ? "an attribute here and for a tensor" : "a tensor here and for an attribute") +
-                                  " elsewhere",
+  c_.reports.error(name.span,
+                   "'" + name.text + "' stands for " +
+                       (tensor ? "an attribute here and for a tensor" : "a tensor here and for an attribute") +
+                       " elsewhere",
                    {}, {{at->second.span, "it is bound here"}});
 }
 
@@ -431,8 +442,8 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
   }
   if (constant && axes_of.empty()) {
     if (ops::kind_of(*constant) != spec->kind) {
-      c_.reports.error(span, "attribute '" + spec->name + "' is of kind " + std::string(ops::name(spec->kind)) + ", not " +
-                                 std::string(ops::name(ops::kind_of(*constant))));
+      c_.reports.error(span, "attribute '" + spec->name + "' is of kind " + std::string(ops::name(spec->kind)) +
+                                 ", not " + std::string(ops::name(ops::kind_of(*constant))));
       return;
     }
     out.value = std::move(constant);
@@ -464,11 +475,14 @@ void PatternScope::list_attr(const ast::AttrPattern& pattern, const std::string&
   const std::string text = pattern.name.text + " == " + ops::print_expr(list);
   const ExprPtr whole = named(fresh, list.span);
   const ExprPtr length = node(Expr::Kind::kCall, "len", list.span, {whole});
-  pending_.push_back({{}, equal(length, number(static_cast<std::int64_t>(list.args.size()), list.span), list.span), text, list.span});
+  pending_.push_back(
+      {{}, equal(length, number(static_cast<std::int64_t>(list.args.size()), list.span), list.span), text, list.span});
   for (std::size_t i = 0; i < list.args.size(); ++i) {
     const Expr& item = *list.args[i];
-    const ExprPtr element = node(Expr::Kind::kIndex, {}, item.span, {whole, number(static_cast<std::int64_t>(i), item.span)});
-    const bool fresh_name = item.kind == Expr::Kind::kName && !ops::dtype_from_name(item.text) && !scope.contains(item.text);
+    const ExprPtr element =
+        node(Expr::Kind::kIndex, {}, item.span, {whole, number(static_cast<std::int64_t>(i), item.span)});
+    const bool fresh_name =
+        item.kind == Expr::Kind::kName && !ops::dtype_from_name(item.text) && !scope.contains(item.text);
     if (fresh_name) {
       scope.emplace(item.text, Binding{Binding::Kind::kAttr, item.span, {}, false, false});
       let_names_.insert(item.text);
@@ -492,7 +506,8 @@ bool PatternScope::range_attr(const ast::AttrPattern& pattern, const std::string
   pending_.push_back({{}, some, text, range.span});
   scope.emplace(first.text, Binding{Binding::Kind::kAttr, first.span, {}, false, false});
   let_names_.insert(first.text);
-  pending_.push_back({first.text, node(Expr::Kind::kIndex, {}, first.span, {whole, number(0, first.span)}), {}, first.span});
+  pending_.push_back(
+      {first.text, node(Expr::Kind::kIndex, {}, first.span, {whole, number(0, first.span)}), {}, first.span});
   pending_.push_back({{}, equal(whole, pattern.value, range.span), text, range.span});
   return true;
 }

@@ -19,7 +19,8 @@ void collect_calls(const Expr& expr, std::set<std::string>& calls) {
 std::set<std::string> called_names(const ast::RuleDecl& decl) {
   std::set<std::string> calls;
   for (const auto& expr : decl.to) collect_calls(*expr, calls);
-  for (const auto& clause : decl.clauses) collect_calls(clause.where != nullptr ? *clause.where : *clause.let.value, calls);
+  for (const auto& clause : decl.clauses)
+    collect_calls(clause.where != nullptr ? *clause.where : *clause.let.value, calls);
   return calls;
 }
 
@@ -65,8 +66,9 @@ class RewriteChecker {
     }
     for (const std::uint32_t root : variant.roots) {
       if (variant.nodes[root].kind == PatternNode::Kind::kApply || c_.reports.error_count() > 0) continue;
-      c_.reports.error(variant.nodes[root].span, "the root of a pattern must be an operator, not a name or a number that "
-                                                 "fits everything");
+      c_.reports.error(variant.nodes[root].span,
+                       "the root of a pattern must be an operator, not a name or a number that "
+                       "fits everything");
     }
     std::vector<Guard> derived;
     std::vector<Step> steps = lowered.scope.finish(derived, ExprPlace::kRewrite);
@@ -76,7 +78,8 @@ class RewriteChecker {
     }
     used_.insert(lowered.scope.used.begin(), lowered.scope.used.end());
 
-    ExprContext context{c_.table, c_.reports, ExprPlace::kRewrite, scope, {}, std::move(lowered.scope.attr_refs), false, {}};
+    ExprContext context{c_.table, c_.reports, ExprPlace::kRewrite, scope, {}, std::move(lowered.scope.attr_refs),
+                        false,    {}};
     for (const auto& clause : decl_.clauses) add_clause(clause, context, scope, variant);
     for (const auto& expr : decl_.to) variant.to.push_back(lower_expr(expr, context));
     used_.insert(context.used.begin(), context.used.end());
@@ -154,7 +157,8 @@ class RewriteChecker {
 }  // namespace
 
 Guard make_guard(ExprPtr expr, const Span& span) {
-  std::string text = span.valid() ? span.source->text.substr(span.begin, span.end - span.begin) : ops::print_expr(*expr);
+  std::string text =
+      span.valid() ? span.source->text.substr(span.begin, span.end - span.begin) : ops::print_expr(*expr);
   return {std::move(expr), std::move(text), span};
 }
 

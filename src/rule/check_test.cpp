@@ -75,9 +75,11 @@ class TestChecker {
 
  private:
   void bind(const ast::Name& name, const std::string& what) {
-    const auto [at, fresh] = scope_.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false});
+    const auto [at, fresh] =
+        scope_.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false});
     if (!fresh) {
-      c_.reports.error(name.span, what + " '" + name.text + "' has a name that is taken", {}, {{at->second.span, "it is taken here"}});
+      c_.reports.error(name.span, what + " '" + name.text + "' has a name that is taken", {},
+                       {{at->second.span, "it is taken here"}});
     }
   }
 
@@ -97,7 +99,8 @@ class TestChecker {
       const ops::Type& is = builder.type((*values)[i]);
       const ops::Type& expected = builder.type((*values)[count + i]);
       if (is == expected) continue;
-      c_.reports.error(test_.expected[i]->span, "the example's term is " + ops::to_string(is) + ", this is " + ops::to_string(expected));
+      c_.reports.error(test_.expected[i]->span,
+                       "the example's term is " + ops::to_string(is) + ", this is " + ops::to_string(expected));
     }
   }
 
@@ -126,7 +129,8 @@ Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, co
   return out;
 }
 
-std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards, const RuleContext& context) {
+std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards,
+                                  const RuleContext& context) {
   std::vector<TestCase> out;
   std::set<std::string> names;
   for (const auto& test : decl.tests) {

@@ -37,9 +37,9 @@ struct Binding {
   enum class Kind : std::uint8_t { kTensor, kAttr, kSegment };
   Kind kind = Kind::kTensor;
   Span span;
-  OpSet ops;              ///< of the node that `as name` names; empty for a plain value
-  bool op_name = false;   ///< `as act` of several operators: act(...) applies the one that matched
-  bool derived = false;   ///< made by the checker: no warning when unused
+  OpSet ops;             ///< of the node that `as name` names; empty for a plain value
+  bool op_name = false;  ///< `as act` of several operators: act(...) applies the one that matched
+  bool derived = false;  ///< made by the checker: no warning when unused
 };
 using Scope = std::map<std::string, Binding>;
 
@@ -59,12 +59,12 @@ struct ExprContext {
   const Scope& scope;
   std::set<std::string> used;
   std::set<AttrRef> attr_refs;
-  bool hide_literals = false;                                      ///< kBody: ~c becomes a hidden attribute
-  std::vector<std::pair<std::string, double>> literals;            ///< those attributes
+  bool hide_literals = false;                            ///< kBody: ~c becomes a hidden attribute
+  std::vector<std::pair<std::string, double>> literals;  ///< those attributes
 };
 
-/// Checks names, operand counts and attributes of an expression and puts what is only surface (`along`, `c.attr`, `..c`,
-/// out_feature(c)) into plain terms. Returns the expression that ops::elaborate understands.
+/// Checks names, operand counts and attributes of an expression and puts what is only surface (`along`, `c.attr`,
+/// `..c`, out_feature(c)) into plain terms. Returns the expression that ops::elaborate understands.
 ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context);
 
 /// Resolved class names for one set of rules.
@@ -91,10 +91,11 @@ struct RuleContext {
 };
 RewriteRule check_rewrite(const ast::RuleDecl& decl, const RuleContext& context);
 FuseRule check_fuse(const ast::RuleDecl& decl, const RuleContext& context);
-std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards, const RuleContext& context);
+std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards,
+                                  const RuleContext& context);
 
-/// `expand-NAME` and, where the body can be read as a pattern, `recognise-NAME` of a composite operator. When it cannot, a
-/// note says why.
+/// `expand-NAME` and, where the body can be read as a pattern, `recognise-NAME` of a composite operator. When it
+/// cannot, a note says why.
 std::vector<RewriteRule> generate_rewrites(OpId op, const RuleContext& context);
 
 /// Bindings of patterns, and the tests that their attributes stand for.
@@ -114,7 +115,7 @@ class PatternScope {
   std::vector<Step> finish(std::vector<Guard>& guards, ExprPlace place);
 
   Scope scope;
-  std::set<std::string> used;         ///< names that occur more than once
+  std::set<std::string> used;  ///< names that occur more than once
   std::set<AttrRef> attr_refs;
 
  private:
@@ -137,8 +138,8 @@ struct Lowered {
   RewriteVariant variant;
   PatternScope scope;
 };
-/// Multiplies out the choices of the patterns and lowers each combination. `called` holds the names that the rule applies as
-/// operators, whose alternatives must be told apart.
+/// Multiplies out the choices of the patterns and lowers each combination. `called` holds the names that the rule
+/// applies as operators, whose alternatives must be told apart.
 std::vector<Lowered> lower_patterns(const std::vector<ast::PatternPtr>& roots, const std::set<std::string>& called,
                                     const RuleContext& context);
 /// Operators that an application can mean: an operator by its name, else a class, those that take so many operands.

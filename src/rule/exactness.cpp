@@ -41,7 +41,8 @@ Result<Exactness> parse_exactness(std::string_view text) {
     const std::string_view word = text.substr(at, end - at);
     at = end + 1;
     if (word == "bitexact") continue;
-    const auto row = std::find_if(kClasses.begin(), kClasses.end(), [&](const auto& entry) { return entry.second == word; });
+    const auto row =
+        std::find_if(kClasses.begin(), kClasses.end(), [&](const auto& entry) { return entry.second == word; });
     if (row != kClasses.end()) {
       exactness.add(row->first);
       continue;

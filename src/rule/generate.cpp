@@ -145,8 +145,10 @@ class BodyPattern {
     variant.absent = {absent_.begin(), absent_.end()};
     std::set<std::string> attrs;
     for (const auto& spec : info_.attrs) {
-      if (scope_.scope.contains(spec.name)) attrs.insert(spec.name);
-      else if (!spec.fallback && !spec.optional) return give_up("its body does not tell '" + spec.name + "'");
+      if (scope_.scope.contains(spec.name))
+        attrs.insert(spec.name);
+      else if (!spec.fallback && !spec.optional)
+        return give_up("its body does not tell '" + spec.name + "'");
     }
     variant.to = {call_of(info_, attrs)};
     return variant;
@@ -188,7 +190,8 @@ class BodyPattern {
   }
 
   std::optional<std::uint32_t> convert(const ExprPtr& expr) {
-    const bool leaf = expr->kind == Expr::Kind::kInt || expr->kind == Expr::Kind::kFloat || expr->kind == Expr::Kind::kName;
+    const bool leaf =
+        expr->kind == Expr::Kind::kInt || expr->kind == Expr::Kind::kFloat || expr->kind == Expr::Kind::kName;
     if (!leaf && of_attrs(*expr)) return computed_number(expr);
     switch (expr->kind) {
       case Expr::Kind::kInt: return number(static_cast<double>(expr->integer), expr->span);
@@ -307,7 +310,8 @@ class BodyPattern {
     if (!operand) return std::nullopt;
     node.operands = {*operand};
     ExprPtr axes = inline_lets(expr->args[1]);
-    const bool list = axes->kind == Expr::Kind::kList || axes->kind == Expr::Kind::kCall || axes->kind == Expr::Kind::kSlice;
+    const bool list =
+        axes->kind == Expr::Kind::kList || axes->kind == Expr::Kind::kCall || axes->kind == Expr::Kind::kSlice;
     if (!list) {
       Expr one;
       one.kind = Expr::Kind::kList;
@@ -325,7 +329,7 @@ class BodyPattern {
 
   std::optional<std::uint32_t> binary(const Expr& expr) {
     static const std::map<std::string, std::string> kOps = {
-        {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"%", "mod"}, {"**", "pow"}, {"==", "eq"},
+        {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"%", "mod"}, {"**", "pow"},  {"==", "eq"},
         {"!=", "ne"}, {"<", "lt"},  {"<=", "le"}, {">", "gt"},  {">=", "ge"}, {"and", "and"}, {"or", "or"}};
     if (expr.text == "??") {
       const bool absent = expr.args[0]->kind == Expr::Kind::kName && absent_.contains(expr.args[0]->text);
@@ -338,8 +342,10 @@ class BodyPattern {
 
   /// Made of numbers, attributes and shapes alone.
   bool of_attrs(const Expr& expr) const {
-    if (expr.kind == Expr::Kind::kCall) return expr.text == "dim" || expr.text == "rank" || expr.text == "size" || expr.text == "prod";
-    if (expr.kind == Expr::Kind::kConditional || expr.kind == Expr::Kind::kString || expr.kind == Expr::Kind::kResult) return false;
+    if (expr.kind == Expr::Kind::kCall)
+      return expr.text == "dim" || expr.text == "rank" || expr.text == "size" || expr.text == "prod";
+    if (expr.kind == Expr::Kind::kConditional || expr.kind == Expr::Kind::kString || expr.kind == Expr::Kind::kResult)
+      return false;
     if (expr.kind == Expr::Kind::kName) {
       const auto let = lets_.find(expr.text);
       return attr_spec(expr.text) != nullptr || (let != lets_.end() && of_attrs(*let->second));
@@ -385,7 +391,8 @@ class BodyPattern {
   }
 
   void attr(const std::string& key, const ExprPtr& value, PatternNode& node) {
-    scope_.attr({{key, value->span}, inline_lets(value)}, node.ops, [](std::size_t) { return std::string(); }, node.attrs);
+    scope_.attr(
+        {{key, value->span}, inline_lets(value)}, node.ops, [](std::size_t) { return std::string(); }, node.attrs);
   }
 
   const ops::OpInfo& info_;
@@ -405,8 +412,9 @@ class BodyPattern {
 std::vector<RewriteRule> generate_rewrites(OpId op, const RuleContext& context) {
   const auto& info = context.table[op];
   if (std::any_of(info.operands.begin(), info.operands.end(), [](const auto& operand) { return operand.variadic; })) {
-    context.reports.note(info.span, "'" + info.name + "' takes any number of operands, so it is expanded when a model is loaded "
-                                                      "and never recognised");
+    context.reports.note(info.span, "'" + info.name +
+                                        "' takes any number of operands, so it is expanded when a model is loaded "
+                                        "and never recognised");
     return {};
   }
   RewriteRule expand = blank_rule("expand", op, RewriteRule::Origin::kExpand, info);
@@ -418,7 +426,8 @@ std::vector<RewriteRule> generate_rewrites(OpId op, const RuleContext& context) 
   }
   RewriteRule recognise = blank_rule("recognise", op, RewriteRule::Origin::kRecognise, info);
   std::string reason = "it has too many optional operands";
-  for (std::size_t subset = 0; optional.size() <= kMostOptional && subset < (std::size_t{1} << optional.size()); ++subset) {
+  for (std::size_t subset = 0; optional.size() <= kMostOptional && subset < (std::size_t{1} << optional.size());
+       ++subset) {
     std::set<std::string> absent;
     for (std::size_t i = 0; i < optional.size(); ++i) {
       if ((subset >> i & 1) != 0) absent.insert(optional[i]);

@@ -39,7 +39,8 @@ class Loader {
     const std::string id = fs::weakly_canonical(path, ec).generic_string();
     if (std::find(open_.begin(), open_.end(), id) != open_.end()) {
       std::string chain;
-      for (auto it = std::find(open_.begin(), open_.end(), id); it != open_.end(); ++it) chain += fs::path(*it).filename().string() + " -> ";
+      for (auto it = std::find(open_.begin(), open_.end(), id); it != open_.end(); ++it)
+        chain += fs::path(*it).filename().string() + " -> ";
       reports_.error(from, "files include each other in a circle: " + chain + fs::path(id).filename().string());
       return;
     }
@@ -70,7 +71,8 @@ class Loader {
 
   Result<std::vector<ast::File>> finish() {
     if (reports_.error_count() > 0) return std::unexpected(Error{ErrorKind::kInput, reports_.take_errors()});
-    std::sort(files_.begin(), files_.end(), [](const auto& a, const auto& b) { return a.source->name < b.source->name; });
+    std::sort(files_.begin(), files_.end(),
+              [](const auto& a, const auto& b) { return a.source->name < b.source->name; });
     return std::move(files_);
   }
 

@@ -62,7 +62,8 @@ FW_EXPECTED(test_body, "'{'");
 FW_EXPECTED(tensor_type, "a type such as f32[2,3]");
 FW_EXPECTED(dimensions, "'[' with the extents");
 FW_EXPECTED(dimension, "an extent: a number or a name");
-FW_EXPECTED(exactness_word, "an exactness (bitexact, reassociating, contracting, factoring, approximate(rtol), excess_precision)");
+FW_EXPECTED(exactness_word,
+            "an exactness (bitexact, reassociating, contracting, factoring, approximate(rtol), excess_precision)");
 FW_EXPECTED(word_target, "'target'");
 FW_EXPECTED(parameter, "an operand's name");
 FW_EXPECTED(attribute, "an attribute's name");
@@ -108,20 +109,20 @@ using Selector = peg::parse_tree::selector<
         g::name, g::applied_name, g::operator_name, g::kebab_name, g::integer, g::decimal, g::infinity, g::approximate,
         g::truth, g::text, g::rest_argument, g::named_argument, g::arguments, g::call, g::fold_call, g::list_value,
         g::nested, g::slice_colon, g::index, g::field, g::power_operator, g::minus_sign, g::product_operator,
-        g::sum_operator, g::coalesce_operator, g::comparison_operator, g::word_not, g::alias,
-        g::tolerance, g::literal_pattern, g::optional_mark, g::name_pattern, g::wildcard_pattern, g::attribute_pattern,
-        g::operands, g::result, g::application, g::choice, g::product_pattern_operator, g::optional_operator,
-        g::optional_part, g::class_braces, g::class_operator, g::bounds_star, g::bounds_plus, g::bounds_range,
-        g::class_segment, g::applied_class, g::segment, g::times, g::sharing, g::chain, g::exactness_word, g::exactness,
-        g::kernel, g::requires_target, g::header, g::let_clause, g::where_clause, g::to_clause, g::no_duplicate_clause,
+        g::sum_operator, g::coalesce_operator, g::comparison_operator, g::word_not, g::alias, g::tolerance,
+        g::literal_pattern, g::optional_mark, g::name_pattern, g::wildcard_pattern, g::attribute_pattern, g::operands,
+        g::result, g::application, g::choice, g::product_pattern_operator, g::optional_operator, g::optional_part,
+        g::class_braces, g::class_operator, g::bounds_star, g::bounds_plus, g::bounds_range, g::class_segment,
+        g::applied_class, g::segment, g::times, g::sharing, g::chain, g::exactness_word, g::exactness, g::kernel,
+        g::requires_target, g::header, g::let_clause, g::where_clause, g::to_clause, g::no_duplicate_clause,
         g::match_pattern, g::match_chain, g::tensor_type, g::constant_mark, g::input, g::match_outputs,
         g::kernels_clause, g::because, g::test_mark, g::reject_mark, g::test, g::documentation, g::include,
         g::ruleset_open, g::ruleset, g::ellipsis, g::parameter, g::attribute_kind, g::attribute_default, g::attribute,
         g::result_name, g::formula, g::value_clause, g::op_block, g::op, g::opclass, g::rewrite, g::fuse>,
-    peg::parse_tree::fold_one::on<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison, g::coalesce,
-                                  g::sum, g::product, g::along, g::negation, g::exponent_operand, g::power, g::postfix, g::choice_pattern,
-                                  g::aliased_pattern, g::negated_pattern, g::product_pattern, g::pattern,
-                                  g::class_expression>>;
+    peg::parse_tree::fold_one::on<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison,
+                                  g::coalesce, g::sum, g::product, g::along, g::negation, g::exponent_operand, g::power,
+                                  g::postfix, g::choice_pattern, g::aliased_pattern, g::negated_pattern,
+                                  g::product_pattern, g::pattern, g::class_expression>>;
 
 using Input = peg::memory_input<peg::tracking_mode::lazy, peg::eol::lf_crlf>;
 
@@ -176,9 +177,12 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
     std::vector<std::string> words;
     std::string word;
     for (const char* c = stop.what;; ++c) {
-      if (is_word(*c)) word += *c;
-      else if (word.size() > 1) words.push_back(std::exchange(word, {}));
-      else word.clear();
+      if (is_word(*c))
+        word += *c;
+      else if (word.size() > 1)
+        words.push_back(std::exchange(word, {}));
+      else
+        word.clear();
       if (*c == 0) break;
     }
     const std::string near = nearest(found, words);
@@ -241,8 +245,11 @@ Scan scan_source(const SourcePtr& source) {
       if (depth > kDeepest && !too_deep) {
         too_deep = true;
         const auto at = static_cast<std::uint32_t>(i);
-        scan.errors.push_back({Severity::kError, Span{source, at, at + 1},
-                               "brackets nested deeper than " + std::to_string(kDeepest), {}, {}});
+        scan.errors.push_back({Severity::kError,
+                               Span{source, at, at + 1},
+                               "brackets nested deeper than " + std::to_string(kDeepest),
+                               {},
+                               {}});
       }
     }
   }
@@ -288,8 +295,11 @@ Result<ast::File> parse_rules(const SourcePtr& source) {
   }
   if (!open_blocks.empty() && error.diagnostics.empty()) {
     const Span open = file.items[open_blocks.back()].span;
-    Diagnostic d{Severity::kError, {source, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(text.size())},
-                 "expected '}' at the end of the ruleset, but the file ends", {}, {}};
+    Diagnostic d{Severity::kError,
+                 {source, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(text.size())},
+                 "expected '}' at the end of the ruleset, but the file ends",
+                 {},
+                 {}};
     d.notes.push_back({open, "the ruleset begins here"});
     error.diagnostics.push_back(std::move(d));
   }

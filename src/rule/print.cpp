@@ -154,7 +154,8 @@ std::string root_text(const ast::Root& root) {
   std::string text;
   for (const auto& segment : root.segments) text += (text.empty() ? "" : " |> ") + segment_text(segment);
   if (root.min != 1 || root.max != 1) {
-    text += root.min == root.max ? fmt::format(" times {{{}}}", root.min) : fmt::format(" times {{{},{}}}", root.min, root.max);
+    text += root.min == root.max ? fmt::format(" times {{{}}}", root.min)
+                                 : fmt::format(" times {{{},{}}}", root.min, root.max);
   }
   return root.shared.empty() ? text : text + " sharing " + join(root.shared);
 }
@@ -189,8 +190,10 @@ void print_rule(const ast::RuleDecl& rule, std::string& out) {
   out += " {\n";
   for (const auto& root : rule.roots) out += "  match " + root_text(root) + "\n";
   for (const auto& clause : rule.clauses) {
-    if (clause.where != nullptr) out += "  where " + expr_text(clause.where) + "\n";
-    else out += "  let " + clause.let.name.text + " = " + expr_text(clause.let.value) + "\n";
+    if (clause.where != nullptr)
+      out += "  where " + expr_text(clause.where) + "\n";
+    else
+      out += "  let " + clause.let.name.text + " = " + expr_text(clause.let.value) + "\n";
   }
   if (!rule.no_duplicate.empty()) out += "  no_duplicate " + join(rule.no_duplicate) + "\n";
   if (!rule.to.empty()) out += "  to " + join(rule.to) + "\n";
@@ -235,10 +238,14 @@ void print_item(const ast::Item& item, std::string& out) {
     out += line.empty() ? "///\n" : "/// " + line + "\n";
     at = end + 1;
   }
-  if (const auto* include = std::get_if<ast::Include>(&item.what)) out += "include \"" + include->path + "\"\n";
-  else if (const auto* set = std::get_if<ast::Ruleset>(&item.what)) out += "ruleset " + set->name.text + (set->block ? " {\n" : "\n");
-  else if (const auto* op = std::get_if<ast::OpDecl>(&item.what)) print_op(*op, out);
-  else if (const auto* rule = std::get_if<ast::RuleDecl>(&item.what)) print_rule(*rule, out);
+  if (const auto* include = std::get_if<ast::Include>(&item.what))
+    out += "include \"" + include->path + "\"\n";
+  else if (const auto* set = std::get_if<ast::Ruleset>(&item.what))
+    out += "ruleset " + set->name.text + (set->block ? " {\n" : "\n");
+  else if (const auto* op = std::get_if<ast::OpDecl>(&item.what))
+    print_op(*op, out);
+  else if (const auto* rule = std::get_if<ast::RuleDecl>(&item.what))
+    print_rule(*rule, out);
   else {
     const auto& opclass = std::get<ast::ClassDecl>(item.what);
     out += "opclass " + opclass.name.text + " = " + class_text(*opclass.value, false);

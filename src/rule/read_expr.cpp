@@ -42,7 +42,8 @@ Span TreeReader::span(const TreeNode& node) const { return span(node, node); }
 Span TreeReader::span(const TreeNode& first, const TreeNode& last) const {
   const auto begin = static_cast<std::uint32_t>(first.m_begin.data - source_->text.data());
   const TreeNode* tail = &last;
-  while (!tail->has_content() && !tail->children.empty()) tail = tail->children.back().get();  // folded nodes keep no end
+  while (!tail->has_content() && !tail->children.empty())
+    tail = tail->children.back().get();  // folded nodes keep no end
   auto end = static_cast<std::uint32_t>(tail->m_end.data - source_->text.data());
   while (end > begin && !scan_.significant[end - 1]) --end;
   return {source_, begin, end};

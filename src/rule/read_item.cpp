@@ -27,17 +27,19 @@ std::string documentation_text(const std::string& lines) {
 
 }  // namespace
 
-ast::Let TreeReader::let(const TreeNode& node) {
-  return {name(*node.children[0]), expression(*node.children[1])};
-}
+ast::Let TreeReader::let(const TreeNode& node) { return {name(*node.children[0]), expression(*node.children[1])}; }
 
 ast::AttrDecl TreeReader::attribute(const TreeNode& node) {
   ast::AttrDecl result;
   for (const auto& child : node.children) {
-    if (child->is_type<g::name>()) result.name = name(*child);
-    else if (child->is_type<g::optional_mark>()) result.optional = true;
-    else if (child->is_type<g::attribute_kind>()) result.kind = name_behind_mark(*child);
-    else result.fallback = expression(*child->children[0]);
+    if (child->is_type<g::name>())
+      result.name = name(*child);
+    else if (child->is_type<g::optional_mark>())
+      result.optional = true;
+    else if (child->is_type<g::attribute_kind>())
+      result.kind = name_behind_mark(*child);
+    else
+      result.fallback = expression(*child->children[0]);
   }
   return result;
 }
@@ -159,8 +161,10 @@ ast::TestDecl::Input TreeReader::input(const TreeNode& node) {
   if (!dtype) error(dtype_span, "'" + word + "' is not a dtype");
   ops::Shape shape;
   for (const auto& dim : type.children) {
-    if (dim->is_type<g::integer>()) shape.emplace_back(integer(*dim));
-    else shape.push_back(Dim::symbol(text(*dim)));
+    if (dim->is_type<g::integer>())
+      shape.emplace_back(integer(*dim));
+    else
+      shape.push_back(Dim::symbol(text(*dim)));
   }
   result.type = ops::Type::tensor(dtype.value_or(ops::DType::kF32), std::move(shape));
   return result;
@@ -170,14 +174,22 @@ ast::TestDecl TreeReader::test(const TreeNode& node) {
   ast::TestDecl result;
   result.span = span(*node.children[0]);
   for (const auto& child : node.children) {
-    if (child->is_type<g::reject_mark>()) result.reject = true;
-    else if (child->is_type<g::kebab_name>()) result.name = name(*child);
-    else if (child->is_type<g::because>()) result.because = expression(*child->children[0]);
-    else if (child->is_type<g::let_clause>()) result.lets.push_back(let(*child));
-    else if (child->is_type<g::input>()) result.inputs.push_back(input(*child));
-    else if (child->is_type<g::kernels_clause>()) result.kernels = integer(*child->children[0]);
-    else if (child->is_type<g::match_outputs>()) result.outputs = expressions(*child);
-    else if (child->is_type<g::to_clause>()) result.expected = expressions(*child);
+    if (child->is_type<g::reject_mark>())
+      result.reject = true;
+    else if (child->is_type<g::kebab_name>())
+      result.name = name(*child);
+    else if (child->is_type<g::because>())
+      result.because = expression(*child->children[0]);
+    else if (child->is_type<g::let_clause>())
+      result.lets.push_back(let(*child));
+    else if (child->is_type<g::input>())
+      result.inputs.push_back(input(*child));
+    else if (child->is_type<g::kernels_clause>())
+      result.kernels = integer(*child->children[0]);
+    else if (child->is_type<g::match_outputs>())
+      result.outputs = expressions(*child);
+    else if (child->is_type<g::to_clause>())
+      result.expected = expressions(*child);
   }
   return result;
 }
@@ -190,11 +202,16 @@ ast::Item TreeReader::item(const TreeNode& node) {
       continue;
     }
     result.span = child->children.empty() ? span(*child) : span(*child->children[0]);
-    if (child->is_type<g::include>()) result.what = ast::Include{quoted(*child->children[0])};
-    else if (child->is_type<g::ruleset>()) result.what = ast::Ruleset{name(*child->children[0]), child->children.size() > 1, 0};
-    else if (child->is_type<g::op>()) result.what = op(*child);
-    else if (child->is_type<g::opclass>()) result.what = opclass(*child);
-    else result.what = rule(*child, child->is_type<g::fuse>());
+    if (child->is_type<g::include>())
+      result.what = ast::Include{quoted(*child->children[0])};
+    else if (child->is_type<g::ruleset>())
+      result.what = ast::Ruleset{name(*child->children[0]), child->children.size() > 1, 0};
+    else if (child->is_type<g::op>())
+      result.what = op(*child);
+    else if (child->is_type<g::opclass>())
+      result.what = opclass(*child);
+    else
+      result.what = rule(*child, child->is_type<g::fuse>());
   }
   return result;
 }

@@ -18,7 +18,8 @@ using plan::Value;
 namespace {
 
 const Tensor* find(const std::vector<std::pair<Value, Tensor>>& sorted, Value value) {
-  const auto at = std::lower_bound(sorted.begin(), sorted.end(), value, [](const auto& entry, Value v) { return entry.first < v; });
+  const auto at =
+      std::lower_bound(sorted.begin(), sorted.end(), value, [](const auto& entry, Value v) { return entry.first < v; });
   return at != sorted.end() && at->first == value ? &at->second : nullptr;
 }
 
@@ -37,12 +38,14 @@ Status Instance::fold_constants() {
   const graph::Graph& graph = plan_->graph;
   std::map<Value, Tensor> known;
   for (const graph::NodeId id : graph.entry_computation().nodes)
-    if (graph.info(id).name == "constant") known.emplace(Value{id, 0}, *graph[id].attrs.get<ops::TensorHandle>("value"));
+    if (graph.info(id).name == "constant")
+      known.emplace(Value{id, 0}, *graph[id].attrs.get<ops::TensorHandle>("value"));
   for (const graph::NodeId id : plan_->load_time) {
     const graph::Node& node = graph[id];
     std::vector<Tensor> operands;
     for (const Value v : node.operands) operands.push_back(v.valid() ? known.at(v) : Tensor{});
-    Result<std::vector<Tensor>> results = interpret::evaluate_node(*graph.table, node.op, operands, node.attrs, node.types);
+    Result<std::vector<Tensor>> results =
+        interpret::evaluate_node(*graph.table, node.op, operands, node.attrs, node.types);
     if (!results) return std::unexpected(with_context(results.error(), fmt::format("folding '{}'", node.name)));
     for (std::uint32_t r = 0; r < results->size(); ++r) known[{id, r}] = std::move((*results)[r]);
   }
@@ -79,7 +82,8 @@ Result<Instance> Instance::make(std::shared_ptr<const Plan> plan, const std::vec
   FW_TRY(const auto arena, ops::allocate_storage(static_cast<std::size_t>(buffers.arena_bytes)));
   for (const auto& slot : buffers.slots) {
     const ops::Type& type = instance.plan_->graph.type(slot.value);
-    instance.slots_.emplace_back(slot.value, Tensor{type.dtype, ops::static_dims(type.shape), arena, static_cast<std::size_t>(slot.offset)});
+    instance.slots_.emplace_back(
+        slot.value, Tensor{type.dtype, ops::static_dims(type.shape), arena, static_cast<std::size_t>(slot.offset)});
   }
   for (const kernel::Kernel& kernel : kernels) {
     auto& temporaries = instance.temporaries_.emplace_back();

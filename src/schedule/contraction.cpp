@@ -55,7 +55,8 @@ Contraction of_dot(const Region& region, ValueId id) {
   const Ints& right = region[v.operands[1]].dims;
   const Ints lhs_batch = v.attrs.get_or<Ints>("lhs_batch", {}), rhs_batch = v.attrs.get_or<Ints>("rhs_batch", {});
   const Ints lhs_contract = v.attrs.get<Ints>("lhs_contract"), rhs_contract = v.attrs.get<Ints>("rhs_contract");
-  const Ints lhs_free = others(left.size(), lhs_batch, lhs_contract), rhs_free = others(right.size(), rhs_batch, rhs_contract);
+  const Ints lhs_free = others(left.size(), lhs_batch, lhs_contract),
+             rhs_free = others(right.size(), rhs_batch, rhs_contract);
   Contraction c;
   c.result = id;
   c.left = v.operands[0];
@@ -78,13 +79,17 @@ Contraction of_dot(const Region& region, ValueId id) {
 
 /// Axis numbers and window of a convolution.
 struct Window {
-  Ints lhs, rhs, out;  // [batch, feature, spatial...], [out_feature, in_feature, spatial...], [batch, feature, spatial...]
+  Ints lhs, rhs,
+      out;  // [batch, feature, spatial...], [out_feature, in_feature, spatial...], [batch, feature, spatial...]
   Ints strides, low, lhs_dilation, rhs_dilation, reversal;
   std::int64_t groups = 1, batch_groups = 1;
 
   explicit Window(const RegionValue& v)
-      : lhs(v.attrs.get<Ints>("lhs_spec")), rhs(v.attrs.get<Ints>("rhs_spec")), out(v.attrs.get<Ints>("out_spec")),
-        groups(v.attrs.get_or<std::int64_t>("groups", 1)), batch_groups(v.attrs.get_or<std::int64_t>("batch_groups", 1)) {
+      : lhs(v.attrs.get<Ints>("lhs_spec")),
+        rhs(v.attrs.get<Ints>("rhs_spec")),
+        out(v.attrs.get<Ints>("out_spec")),
+        groups(v.attrs.get_or<std::int64_t>("groups", 1)),
+        batch_groups(v.attrs.get_or<std::int64_t>("batch_groups", 1)) {
     const std::size_t spatial = lhs.size() - 2;
     strides = v.attrs.get_or<Ints>("strides", Ints(spatial, 1));
     low = v.attrs.get_or<Ints>("pad_low", Ints(spatial, 0));
@@ -108,12 +113,13 @@ std::vector<IndexExpr> taps(const IndexMap& map, const IndexExpr& number, const 
 }
 
 // Which element of the input a result element meets at a tap; outside of the input it meets zero.
-void input_position(IndexMap& map, const Window& w, const Ints& input, const std::vector<IndexExpr>& out_at, const std::vector<IndexExpr>& tap,
-                    const Ints& kernel) {
+void input_position(IndexMap& map, const Window& w, const Ints& input, const std::vector<IndexExpr>& out_at,
+                    const std::vector<IndexExpr>& tap, const Ints& kernel) {
   for (std::size_t s = 0; s < tap.size(); ++s) {
     const auto axis = static_cast<std::size_t>(w.lhs[s + 2]);
     const IndexExpr t = w.reversal[s] != 0 ? tap[s] * -1 + region::index_constant(kernel[s] - 1) : tap[s];
-    map.results[axis] = window_position(map, out_at[s], t, w.strides[s], w.rhs_dilation[s], w.low[s], w.lhs_dilation[s], input[axis]);
+    map.results[axis] =
+        window_position(map, out_at[s], t, w.strides[s], w.rhs_dilation[s], w.low[s], w.lhs_dilation[s], input[axis]);
   }
 }
 
@@ -131,9 +137,10 @@ Contraction of_conv(const Region& region, ValueId id) {
   Ints kernel;
   for (const std::int64_t a : kernel_axes) kernel.push_back(axis(weights, a));
   const std::int64_t taps_count = product(kernel_axes, weights), positions = product(out_axes, v.dims);
-  // Where positions are the contiguous extent of the result they are n, and the images join the batch; else features are n,
-  // and images join the positions.
-  const bool positions_inside = w.out[1] < *std::min_element(out_axes.begin(), out_axes.end(), std::less<>()) || out_axes.empty();
+  // Where positions are the contiguous extent of the result they are n, and the images join the batch; else features
+  // are n, and images join the positions.
+  const bool positions_inside =
+      w.out[1] < *std::min_element(out_axes.begin(), out_axes.end(), std::less<>()) || out_axes.empty();
   const bool planar = !out_axes.empty() && positions_inside;
 
   Contraction c;
@@ -146,16 +153,22 @@ Contraction of_conv(const Region& region, ValueId id) {
   c.m = planar ? features : pixels;
   c.n = planar ? pixels : features;
 
-  const auto group_of = [&](const IndexMap& map) { return simplify(planar ? floor_div(region::index_dim(0), images) : region::index_dim(0), map); };
-  const auto image_of = [&](const IndexMap& map, const IndexExpr& pixel) {
-    return simplify(planar ? floor_mod(region::index_dim(0), images) : floor_div(pixel, std::max<std::int64_t>(1, positions)), map);
+  const auto group_of = [&](const IndexMap& map) {
+    return simplify(planar ? floor_div(region::index_dim(0), images) : region::index_dim(0), map);
   };
-  const auto channel_of = [&](const IndexMap& map, const IndexExpr& k) { return simplify(floor_div(k, std::max<std::int64_t>(1, taps_count)), map); };
+  const auto image_of = [&](const IndexMap& map, const IndexExpr& pixel) {
+    return simplify(
+        planar ? floor_mod(region::index_dim(0), images) : floor_div(pixel, std::max<std::int64_t>(1, positions)), map);
+  };
+  const auto channel_of = [&](const IndexMap& map, const IndexExpr& k) {
+    return simplify(floor_div(k, std::max<std::int64_t>(1, taps_count)), map);
+  };
 
   const auto weight_map = [&](IndexMap& map, const IndexExpr& feature, const IndexExpr& k) {
     map.results[static_cast<std::size_t>(w.rhs[0])] = simplify(group_of(map) * features + feature, map);
     map.results[static_cast<std::size_t>(w.rhs[1])] = channel_of(map, k);
-    const std::vector<IndexExpr> tap = taps(map, simplify(floor_mod(k, std::max<std::int64_t>(1, taps_count)), map), kernel_axes, weights);
+    const std::vector<IndexExpr> tap =
+        taps(map, simplify(floor_mod(k, std::max<std::int64_t>(1, taps_count)), map), kernel_axes, weights);
     for (std::size_t s = 0; s < tap.size(); ++s) map.results[static_cast<std::size_t>(kernel_axes[s])] = tap[s];
   };
   const auto image_map = [&](IndexMap& map, const IndexExpr& pixel, const IndexExpr& k) {
@@ -167,7 +180,8 @@ Contraction of_conv(const Region& region, ValueId id) {
     map.results[static_cast<std::size_t>(w.lhs[0])] = simplify(batch_group * images + image_of(map, pixel), map);
     const IndexExpr position = simplify(planar ? pixel : floor_mod(pixel, std::max<std::int64_t>(1, positions)), map);
     const std::vector<IndexExpr> at = taps(map, position, out_axes, v.dims);
-    const std::vector<IndexExpr> tap = taps(map, simplify(floor_mod(k, std::max<std::int64_t>(1, taps_count)), map), kernel_axes, weights);
+    const std::vector<IndexExpr> tap =
+        taps(map, simplify(floor_mod(k, std::max<std::int64_t>(1, taps_count)), map), kernel_axes, weights);
     input_position(map, w, input, at, tap, kernel);
   };
   c.left_map = map_over({c.batch, c.m, c.k}, region[c.left].dims.size());
@@ -181,9 +195,11 @@ Contraction of_conv(const Region& region, ValueId id) {
   }
   c.result_map = map_over({c.batch, c.m, c.n}, v.dims.size());
   const IndexExpr feature = region::index_dim(planar ? 1 : 2), pixel = region::index_dim(planar ? 2 : 1);
-  c.result_map.results[static_cast<std::size_t>(w.out[1])] = simplify(group_of(c.result_map) * features + feature, c.result_map);
+  c.result_map.results[static_cast<std::size_t>(w.out[1])] =
+      simplify(group_of(c.result_map) * features + feature, c.result_map);
   c.result_map.results[static_cast<std::size_t>(w.out[0])] = image_of(c.result_map, pixel);
-  const IndexExpr position = simplify(planar ? pixel : floor_mod(pixel, std::max<std::int64_t>(1, positions)), c.result_map);
+  const IndexExpr position =
+      simplify(planar ? pixel : floor_mod(pixel, std::max<std::int64_t>(1, positions)), c.result_map);
   spread(c.result_map, position, out_axes, v.dims);
   return c;
 }
@@ -211,7 +227,8 @@ std::expected<region::AccessRoot, Refusal> output_root(const Region& region, con
     spread(root.map, own, others(v.dims.size(), {}, {}), v.dims);
     return root;
   }
-  if (!region::is_bijective(*seen, result.dims)) return refuse("an output reads the result by a map that cannot be turned round");
+  if (!region::is_bijective(*seen, result.dims))
+    return refuse("an output reads the result by a map that cannot be turned round");
   const IndexExpr offset = linearize(*seen, result.dims);
   for (std::size_t d = 0; d < v.dims.size(); ++d) {
     if (v.dims[d] == 1) continue;
@@ -238,7 +255,8 @@ std::expected<Contraction, Refusal> analyse_contraction(const Region& region) {
   if (!result.valid()) return refuse("there is no contraction");
   const RegionValue& v = region[result];
   if (v.elements() == 0) return refuse("the result has no elements");
-  if (!ops::is_float(v.dtype) && !ops::is_integer(v.dtype)) return refuse(fmt::format("no contraction of {}", ops::name(v.dtype)));
+  if (!ops::is_float(v.dtype) && !ops::is_integer(v.dtype))
+    return refuse(fmt::format("no contraction of {}", ops::name(v.dtype)));
   Contraction c = v.op_class == ops::OpClass::kContraction ? of_dot(region, result) : of_conv(region, result);
   const auto stop = [&](ValueId id) { return id == result; };
   for (const auto& [operand, map] : {std::pair(c.left, c.left_map), std::pair(c.right, c.right_map)}) {
@@ -263,7 +281,8 @@ namespace {
 Fit fit_contraction(const Region& region, const Target& target, bool conv) {
   const auto c = analyse_contraction(region);
   if (!c) return std::unexpected(c.error());
-  if ((region[c->result].op_class == ops::OpClass::kConvolution) != conv) return refuse(conv ? "there is no convolution" : "there is no dot");
+  if ((region[c->result].op_class == ops::OpClass::kConvolution) != conv)
+    return refuse(conv ? "there is no convolution" : "there is no dot");
   Schedule s;
   s.kind = conv ? Template::kConv : Template::kContract;
   const std::int64_t width = ops::byte_width(region[c->result].dtype) == 8 ? 8 : 4;
@@ -272,10 +291,13 @@ Fit fit_contraction(const Region& region, const Target& target, bool conv) {
   if (target.family == Target::Family::kCpu) {
     s.vector = std::max<std::int64_t>(1, target.vector_bits / 8 / width);
     const std::int64_t vectors = c->n > s.vector ? 2 : 1;
-    const std::int64_t rows = std::max<std::int64_t>(1, std::min<std::int64_t>((target.vector_registers - vectors - 1) / vectors, c->m));
+    const std::int64_t rows =
+        std::max<std::int64_t>(1, std::min<std::int64_t>((target.vector_registers - vectors - 1) / vectors, c->m));
     const std::int64_t panel = vectors * s.vector, panels = (c->n + panel - 1) / panel;
-    // A task packs its columns of the right operand once and meets all rows with them; about half of the second-level cache.
-    std::int64_t together = std::clamp<std::int64_t>(target.l2_bytes / 2 / std::max<std::int64_t>(1, c->k * panel * width), 1, 8);
+    // A task packs its columns of the right operand once and meets all rows with them; about half of the second-level
+    // cache.
+    std::int64_t together =
+        std::clamp<std::int64_t>(target.l2_bytes / 2 / std::max<std::int64_t>(1, c->k * panel * width), 1, 8);
     while (together > 1 && c->batch * ((panels + together - 1) / together) < 16) --together;
     const std::int64_t tasks = c->batch * ((panels + together - 1) / together);
     const std::int64_t row_panels = (c->m + rows - 1) / rows;
@@ -285,7 +307,8 @@ Fit fit_contraction(const Region& region, const Target& target, bool conv) {
     r.live_values = std::min<std::int64_t>(r.live_values, target.vector_registers - 4);
     r.parallelism = tasks * splits;
     r.scratch_bytes = (together * panel + rows) * c->k * width;
-    r.reread_bytes = c->batch * c->m * c->k * width * ((panels + together - 1) / together - 1) + c->batch * c->n * c->k * width * splits;
+    r.reread_bytes = c->batch * c->m * c->k * width * ((panels + together - 1) / together - 1) +
+                     c->batch * c->n * c->k * width * splits;
   } else {
     s.tile = {64, 64, 16};
     s.threads = 256;

@@ -21,7 +21,9 @@ std::vector<Part> independent_parts(const Region& region) {
     while (leader[i] != i) i = leader[i] = leader[leader[i]];
     return i;
   };
-  const auto join = [&](std::uint32_t a, std::uint32_t b) { leader[std::max(find(a), find(b))] = std::min(find(a), find(b)); };
+  const auto join = [&](std::uint32_t a, std::uint32_t b) {
+    leader[std::max(find(a), find(b))] = std::min(find(a), find(b));
+  };
   for (std::uint32_t i = 0; i < n; ++i) {
     const RegionValue& v = region.values[i];
     if (v.kind != RegionValue::Kind::kOp) continue;
@@ -102,8 +104,10 @@ Fit fit_horizontal(const Region& region, const Target& target) {
     if (!one) return std::unexpected(one.error());
     if (target.family == Target::Family::kGpu) {
       // Blocks of one launch have one size, and parts are told apart by the block's number alone.
-      if (one->kind == Template::kContract || one->kind == Template::kConv) return refuse("contractions are not laid side by side on a GPU");
-      if (s.threads != 0 && s.threads != one->threads) return refuse(fmt::format("parts with {} and {} threads a block", s.threads, one->threads));
+      if (one->kind == Template::kContract || one->kind == Template::kConv)
+        return refuse("contractions are not laid side by side on a GPU");
+      if (s.threads != 0 && s.threads != one->threads)
+        return refuse(fmt::format("parts with {} and {} threads a block", s.threads, one->threads));
     }
     s.threads = one->threads;
     s.vector = one->vector;

@@ -39,8 +39,10 @@ std::expected<Lines, Refusal> analyse_lines(const Region& region) {
     const RegionValue& v = region.values[i];
     if (v.kind != RegionValue::Kind::kOp) continue;
     if (v.op_class == ops::OpClass::kSort || v.op_class == ops::OpClass::kScan) {
-      if (!lines.op.valid()) lines.op = ValueId(i);
-      else if (v.result == 0) return refuse("two ordering operators in one kernel");
+      if (!lines.op.valid())
+        lines.op = ValueId(i);
+      else if (v.result == 0)
+        return refuse("two ordering operators in one kernel");
     } else if (!pointwise(v)) {
       return refuse(fmt::format("{} is neither elementwise nor an ordering operator", v.op_name));
     }
@@ -61,7 +63,8 @@ std::expected<Lines, Refusal> analyse_lines(const Region& region) {
   lines.length = from[axis];
   lines.result_length = v.dims[axis];
   if (lines.outer * lines.inner * lines.result_length == 0) return refuse("an axis has no elements");
-  if (lines.length > (std::int64_t{1} << 22)) return refuse(fmt::format("lines of {} elements are too long to order in one kernel", lines.length));
+  if (lines.length > (std::int64_t{1} << 22))
+    return refuse(fmt::format("lines of {} elements are too long to order in one kernel", lines.length));
   for (const ValueId operand : v.operands) {
     const auto graph = region::trace_accesses(region, {{operand, line_map(region, lines, operand)}});
     if (!graph) return refuse(graph.error().diagnostics.front().message);
@@ -76,7 +79,8 @@ Fit fit_sort(const Region& region, const Target& target) {
   Schedule s;
   s.kind = Template::kSort;
   const bool cpu = target.family == Target::Family::kCpu;
-  const auto padded = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(2, lines->length))));
+  const auto padded =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(2, lines->length))));
   s.tile = {padded};
   s.vector = cpu ? vector_lanes(region, target) : 1;
   const std::int64_t all = lines->outer * lines->inner;

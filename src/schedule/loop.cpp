@@ -21,7 +21,8 @@ bool pointwise(const region::RegionValue& v) {
 Fit fit_loop(const Region& region, const Target& target) {
   if (region.outputs.empty()) return refuse("nothing to compute");
   for (const region::RegionValue& v : region.values)
-    if (v.kind == region::RegionValue::Kind::kOp && !pointwise(v)) return refuse(fmt::format("{} is not elementwise", v.op_name));
+    if (v.kind == region::RegionValue::Kind::kOp && !pointwise(v))
+      return refuse(fmt::format("{} is not elementwise", v.op_name));
   const region::RegionValue& first = region[region.outputs.front()];
   const std::int64_t elements = first.elements();
   std::vector<region::AccessRoot> roots;
@@ -41,10 +42,13 @@ Fit fit_loop(const Region& region, const Target& target) {
   std::int64_t bytes = 0;  // of one element of everything read and written
   for (std::uint32_t c = 0; c < region.captures; ++c) bytes += ops::byte_width(region.values[c].dtype);
   for (const region::ValueId output : region.outputs) bytes += ops::byte_width(region[output].dtype);
-  // A task is small enough to share out and large enough to be worth handing over; more work an element, fewer elements.
+  // A task is small enough to share out and large enough to be worth handing over; more work an element, fewer
+  // elements.
   const region::Work work = region::work(region);
-  const double cost = static_cast<double>(bytes) + 4 * work.units / static_cast<double>(std::max<std::int64_t>(1, elements));
-  std::int64_t task = std::clamp<std::int64_t>(static_cast<std::int64_t>((256 << 10) / std::max(1.0, cost)), 1024, 1 << 16);
+  const double cost =
+      static_cast<double>(bytes) + 4 * work.units / static_cast<double>(std::max<std::int64_t>(1, elements));
+  std::int64_t task =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>((256 << 10) / std::max(1.0, cost)), 1024, 1 << 16);
   task = task / 256 * 256;
   schedule.tile = {task};
 
@@ -65,7 +69,8 @@ Fit fit_loop(const Region& region, const Target& target) {
 // Nothing but moves: a loop, under the name that rules give it.
 Fit fit_move(const Region& region, const Target& target) {
   for (const region::RegionValue& v : region.values)
-    if (v.kind == region::RegionValue::Kind::kOp && v.op_class != ops::OpClass::kMovement) return refuse(fmt::format("{} is no move", v.op_name));
+    if (v.kind == region::RegionValue::Kind::kOp && v.op_class != ops::OpClass::kMovement)
+      return refuse(fmt::format("{} is no move", v.op_name));
   Fit fit = fit_loop(region, target);
   if (fit) fit->kind = Template::kMove;
   return fit;

@@ -83,10 +83,14 @@ IndexMap reduction_map(const Rows& rows, const Ints& dims, const Ints& reduced_a
   for (const std::int64_t a : reduced_axes)
     if (dims[static_cast<std::size_t>(a)] != 1) first = std::min(first, static_cast<std::size_t>(a));
   for (std::size_t d = 0; d < dims.size(); ++d) {
-    const bool is_reduced = std::find(reduced_axes.begin(), reduced_axes.end(), static_cast<std::int64_t>(d)) != reduced_axes.end();
-    if (is_reduced) reduced.push_back(d);
-    else if (d < first || rows.inner == 1) outer.push_back(d);
-    else inner.push_back(d);
+    const bool is_reduced =
+        std::find(reduced_axes.begin(), reduced_axes.end(), static_cast<std::int64_t>(d)) != reduced_axes.end();
+    if (is_reduced)
+      reduced.push_back(d);
+    else if (d < first || rows.inner == 1)
+      outer.push_back(d);
+    else
+      inner.push_back(d);
   }
   spread(region::index_dim(0), dims, outer, map);
   spread(region::index_dim(1), dims, inner, map);
@@ -96,11 +100,14 @@ IndexMap reduction_map(const Rows& rows, const Ints& dims, const Ints& reduced_a
 
 }  // namespace
 
-bool Rows::is_reduction(ValueId id) const { return std::find(reductions.begin(), reductions.end(), id) != reductions.end(); }
+bool Rows::is_reduction(ValueId id) const {
+  return std::find(reductions.begin(), reductions.end(), id) != reductions.end();
+}
 
 IndexMap full_map(const Region& region, const Rows& rows, ValueId id) {
   const Ints& dims = region[id].dims;
-  // A tensor of a reduction's own extents is walked as that reduction walks it; any other as its elements in row-major order.
+  // A tensor of a reduction's own extents is walked as that reduction walks it; any other as its elements in row-major
+  // order.
   for (const ValueId r : rows.reductions) {
     const RegionValue& reduction = region[r];
     if (region[reduction.operands[0]].dims == dims) return reduction_map(rows, dims, axes_of(reduction));
@@ -111,7 +118,9 @@ IndexMap full_map(const Region& region, const Rows& rows, ValueId id) {
   map.results.assign(dims.size(), region::index_constant(0));
   std::vector<std::size_t> all(dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d) all[d] = d;
-  spread(simplify((region::index_dim(0) * rows.reduced + region::index_dim(2)) * rows.inner + region::index_dim(1), map), dims, all, map);
+  spread(
+      simplify((region::index_dim(0) * rows.reduced + region::index_dim(2)) * rows.inner + region::index_dim(1), map),
+      dims, all, map);
   return map;
 }
 
@@ -129,7 +138,8 @@ IndexMap kept_map(const Region& region, const Rows& rows, ValueId id) {
 namespace {
 
 // Reductions inside are read for the row at hand only.
-std::expected<void, Refusal> check_accesses(const Region& region, const Rows& rows, const std::vector<region::AccessRoot>& roots) {
+std::expected<void, Refusal> check_accesses(const Region& region, const Rows& rows,
+                                            const std::vector<region::AccessRoot>& roots) {
   if (roots.empty()) return {};
   const auto graph = region::trace_accesses(region, roots, [&](ValueId id) { return rows.is_reduction(id); });
   if (!graph) return std::unexpected(Refusal{graph.error().diagnostics.front().message});
@@ -138,7 +148,8 @@ std::expected<void, Refusal> check_accesses(const Region& region, const Rows& ro
     const IndexExpr at = linearize(n.map, region[n.value].dims);
     const IndexExpr own = simplify(region::index_dim(0) * rows.inner + region::index_dim(1), n.map);
     if (to_string(at) != to_string(own))
-      return refuse(fmt::format("{} of other rows is needed ({} instead of {})", region[n.value].op_name, to_string(at), to_string(own)));
+      return refuse(fmt::format("{} of other rows is needed ({} instead of {})", region[n.value].op_name, to_string(at),
+                                to_string(own)));
   }
   return {};
 }
@@ -161,8 +172,9 @@ std::expected<Rows, Refusal> analyse_rows(const Region& region) {
     const Ints& dims = region[v.operands[0]].dims;
     const Split split = split_of(dims, axes_of(v));
     if (shared && !(*shared == split))
-      return refuse(fmt::format("reductions over different axes: {{{}}} keeps {} x {}, {{{}}} keeps {} x {}", fmt::join(first_axes, ","),
-                                shared->outer, shared->inner, fmt::join(axes_of(v), ","), split.outer, split.inner));
+      return refuse(fmt::format("reductions over different axes: {{{}}} keeps {} x {}, {{{}}} keeps {} x {}",
+                                fmt::join(first_axes, ","), shared->outer, shared->inner, fmt::join(axes_of(v), ","),
+                                split.outer, split.inner));
     if (!shared) first_axes = axes_of(v);
     shared = split;
     rows.reductions.push_back(ValueId(i));
@@ -187,10 +199,12 @@ std::expected<Rows, Refusal> analyse_rows(const Region& region) {
       rows.full.push_back(output);
       full_roots.push_back({output, full_map(region, rows, output)});
     } else {
-      return refuse(fmt::format("an output of {} elements is neither a row's ({}) nor the whole ({})", elements, kept, kept * rows.reduced));
+      return refuse(fmt::format("an output of {} elements is neither a row's ({}) nor the whole ({})", elements, kept,
+                                kept * rows.reduced));
     }
   }
-  for (const ValueId r : rows.reductions) full_roots.push_back({region[r].operands[0], full_map(region, rows, region[r].operands[0])});
+  for (const ValueId r : rows.reductions)
+    full_roots.push_back({region[r].operands[0], full_map(region, rows, region[r].operands[0])});
   if (auto checked = check_accesses(region, rows, full_roots); !checked) return std::unexpected(checked.error());
   if (auto checked = check_accesses(region, rows, kept_roots); !checked) return std::unexpected(checked.error());
   return rows;
@@ -198,7 +212,8 @@ std::expected<Rows, Refusal> analyse_rows(const Region& region) {
 
 std::vector<std::vector<int>> passes_needing(const Region& region, const Rows& rows) {
   std::vector<std::set<int>> passes(region.values.size());
-  for (std::size_t r = 0; r < rows.reductions.size(); ++r) passes[region[rows.reductions[r]].operands[0].index].insert(rows.level[r]);
+  for (std::size_t r = 0; r < rows.reductions.size(); ++r)
+    passes[region[rows.reductions[r]].operands[0].index].insert(rows.level[r]);
   for (const ValueId output : rows.full) passes[output.index].insert(rows.levels);
   const std::int64_t whole = rows.outer * rows.inner * rows.reduced;
   for (std::size_t i = region.values.size(); i-- > 0;) {
@@ -216,8 +231,8 @@ namespace {
 
 constexpr std::int64_t kLongestStagedRow = 1 << 16;
 
-// Values worth keeping from one pass over a row to a later one: the last common point of several passes, where the way to it is
-// dear. On a GPU what is read from memory is kept as well.
+// Values worth keeping from one pass over a row to a later one: the last common point of several passes, where the way
+// to it is dear. On a GPU what is read from memory is kept as well.
 std::vector<ValueId> staged_values(const Region& region, const Rows& rows, const Target& target) {
   const bool gpu = target.family == Target::Family::kGpu;
   const std::int64_t whole = rows.outer * rows.inner * rows.reduced;
@@ -258,7 +273,8 @@ Fit schedule_rows(const Region& region, const Rows& rows, const Target& target, 
   std::int64_t parts = 1;
   const std::int64_t groups = columns ? rows.outer * ((rows.inner + lanes - 1) / lanes) : rows.outer;
   const bool can_split = kind == Template::kReduce && rows.levels == 1;
-  if (can_split && groups < (cpu ? 16 : 1024)) parts = std::max<std::int64_t>(1, rows.reduced / (columns ? 1024 : kPart));
+  if (can_split && groups < (cpu ? 16 : 1024))
+    parts = std::max<std::int64_t>(1, rows.reduced / (columns ? 1024 : kPart));
   if (parts > 4096) parts = 4096;
 
   if (rows.reduced > 0 && rows.reduced <= kLongestStagedRow && parts == 1) {
@@ -278,15 +294,18 @@ Fit schedule_rows(const Region& region, const Rows& rows, const Target& target, 
   r.live_values = live_values(region);
   r.registers = cpu ? r.live_values + 4 : 24 + 2 * r.live_values;
   if (!cpu && !columns && schedule.threads > 0)
-    r.registers += static_cast<std::int64_t>(schedule.staged.size()) * ((rows.reduced + schedule.threads - 1) / schedule.threads);
+    r.registers +=
+        static_cast<std::int64_t>(schedule.staged.size()) * ((rows.reduced + schedule.threads - 1) / schedule.threads);
   r.launches = parts > 1 ? 2 : 1;
-  r.parallelism = cpu ? std::max<std::int64_t>(1, groups * parts / task) : (columns ? kept : rows.outer * schedule.threads) * parts;
+  r.parallelism =
+      cpu ? std::max<std::int64_t>(1, groups * parts / task) : (columns ? kept : rows.outer * schedule.threads) * parts;
   r.shared_bytes = cpu || columns ? 0 : static_cast<std::int64_t>(rows.reductions.size()) * 32 * 8;
   // Rows longer than the nearest cache are read again by every pass.
   const std::int64_t again = (rows.levels - 1) + (rows.full.empty() ? 0 : 1);
   if (again > 0 && row_bytes * unit_rows > target.l2_bytes / 2)
     for (std::uint32_t c = 0; c < region.captures; ++c)
-      if (region.values[c].elements() >= kept * rows.reduced) r.reread_bytes += again * region.values[c].elements() * ops::byte_width(region.values[c].dtype);
+      if (region.values[c].elements() >= kept * rows.reduced)
+        r.reread_bytes += again * region.values[c].elements() * ops::byte_width(region.values[c].dtype);
   return schedule;
 }
 

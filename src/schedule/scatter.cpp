@@ -5,8 +5,8 @@
 
 namespace fusewright::schedule {
 
-// Two launches: the operand is copied, then the updates are applied one after the other, in their order: an element that several
-// of them hit gets the same result every time.
+// Two launches: the operand is copied, then the updates are applied one after the other, in their order: an element
+// that several of them hit gets the same result every time.
 Fit fit_scatter(const Region& region, const Target& target) {
   region::ValueId scatter;
   for (std::size_t i = 0; i < region.values.size(); ++i) {
@@ -20,7 +20,8 @@ Fit fit_scatter(const Region& region, const Target& target) {
     }
   }
   if (!scatter.valid()) return refuse("there is no scatter");
-  if (region.outputs.size() != 1 || region.outputs.front() != scatter) return refuse("an output is not the scatter's result");
+  if (region.outputs.size() != 1 || region.outputs.front() != scatter)
+    return refuse("an output is not the scatter's result");
   const region::RegionValue& v = region[scatter];
   for (const region::ValueId operand : v.operands) {
     const auto graph = region::trace_accesses(region, {{operand, region::identity_map(region[operand].dims)}});

@@ -11,8 +11,10 @@ namespace fusewright::schedule {
 namespace {
 
 constexpr std::pair<Template, std::string_view> kNames[] = {
-    {Template::kLoop, "loop"}, {Template::kReduce, "reduce"}, {Template::kRow, "row"},   {Template::kContract, "contract"},
-    {Template::kConv, "conv"}, {Template::kWindow, "window"}, {Template::kMove, "move"}, {Template::kHorizontal, "horizontal"},
+    {Template::kLoop, "loop"}, {Template::kReduce, "reduce"},
+    {Template::kRow, "row"},   {Template::kContract, "contract"},
+    {Template::kConv, "conv"}, {Template::kWindow, "window"},
+    {Template::kMove, "move"}, {Template::kHorizontal, "horizontal"},
     {Template::kSort, "sort"}, {Template::kScatter, "scatter"},
 };
 
@@ -23,16 +25,11 @@ struct Row {
 
 // In order of preference: simpler loop structures first.
 constexpr std::array kTemplates{
-    Row{Template::kLoop, fit_loop},
-    Row{Template::kMove, fit_move},
-    Row{Template::kReduce, fit_reduce},
-    Row{Template::kRow, fit_row},
-    Row{Template::kContract, fit_contract},
-    Row{Template::kConv, fit_conv},
-    Row{Template::kWindow, fit_window},
-    Row{Template::kSort, fit_sort},
-    Row{Template::kScatter, fit_scatter},
-    Row{Template::kHorizontal, fit_horizontal},
+    Row{Template::kLoop, fit_loop},         Row{Template::kMove, fit_move},
+    Row{Template::kReduce, fit_reduce},     Row{Template::kRow, fit_row},
+    Row{Template::kContract, fit_contract}, Row{Template::kConv, fit_conv},
+    Row{Template::kWindow, fit_window},     Row{Template::kSort, fit_sort},
+    Row{Template::kScatter, fit_scatter},   Row{Template::kHorizontal, fit_horizontal},
 };
 
 }  // namespace
@@ -73,7 +70,8 @@ std::int64_t live_values(const Region& region) {
       last[operand.index] = i;
     }
   }
-  for (const region::ValueId output : region.outputs) last[output.index] = std::max(last[output.index], static_cast<std::size_t>(output.index));
+  for (const region::ValueId output : region.outputs)
+    last[output.index] = std::max(last[output.index], static_cast<std::size_t>(output.index));
   std::vector<std::int64_t> change(n + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
     if (first[i] >= n || region.values[i].kind == region::RegionValue::Kind::kScalar) continue;
@@ -93,8 +91,10 @@ std::int64_t vector_lanes(const Region& region, const Target& target) {
 
 std::int64_t thread_elements(const Region& region) {
   std::int64_t narrowest = 16;
-  for (std::uint32_t c = 0; c < region.captures; ++c) narrowest = std::min(narrowest, ops::byte_width(region.values[c].dtype));
-  for (const region::ValueId output : region.outputs) narrowest = std::min(narrowest, ops::byte_width(region[output].dtype));
+  for (std::uint32_t c = 0; c < region.captures; ++c)
+    narrowest = std::min(narrowest, ops::byte_width(region.values[c].dtype));
+  for (const region::ValueId output : region.outputs)
+    narrowest = std::min(narrowest, ops::byte_width(region[output].dtype));
   return std::clamp<std::int64_t>(16 / narrowest, 1, 8);
 }
 

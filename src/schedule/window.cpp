@@ -17,11 +17,12 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 }
 
-IndexExpr window_position(IndexMap& map, const IndexExpr& at, const IndexExpr& tap, std::int64_t stride, std::int64_t dilation, std::int64_t low,
-                          std::int64_t base_dilation, std::int64_t extent) {
+IndexExpr window_position(IndexMap& map, const IndexExpr& at, const IndexExpr& tap, std::int64_t stride,
+                          std::int64_t dilation, std::int64_t low, std::int64_t base_dilation, std::int64_t extent) {
   // Shifted by whole steps so that nothing divided is negative.
   const std::int64_t shift = std::max<std::int64_t>(0, (low + base_dilation - 1) / base_dilation);
-  const IndexExpr spread = simplify(at * stride + tap * dilation + region::index_constant(shift * base_dilation - low), map);
+  const IndexExpr spread =
+      simplify(at * stride + tap * dilation + region::index_constant(shift * base_dilation - low), map);
   if (base_dilation > 1) map.constraints.push_back({simplify(floor_mod(spread, base_dilation), map), 0, 0});
   const IndexExpr position = simplify(floor_div(spread, base_dilation) + region::index_constant(-shift), map);
   const region::Range range = range_of(position, map);
@@ -46,8 +47,10 @@ std::expected<WindowReduction, Refusal> analyse_window(const Region& region, std
   const Ints& from = region[v.operands[0]].dims;
   const std::size_t rank = from.size();
   const Ints& window = v.attrs.get<Ints>("window");
-  const Ints strides = v.attrs.get_or<Ints>("strides", Ints(rank, 1)), low = v.attrs.get_or<Ints>("pad_low", Ints(rank, 0));
-  const Ints base = v.attrs.get_or<Ints>("base_dilation", Ints(rank, 1)), dilation = v.attrs.get_or<Ints>("window_dilation", Ints(rank, 1));
+  const Ints strides = v.attrs.get_or<Ints>("strides", Ints(rank, 1)),
+             low = v.attrs.get_or<Ints>("pad_low", Ints(rank, 0));
+  const Ints base = v.attrs.get_or<Ints>("base_dilation", Ints(rank, 1)),
+             dilation = v.attrs.get_or<Ints>("window_dilation", Ints(rank, 1));
   const std::int64_t elements = v.elements();
   if (elements == 0) return refuse("the result has no elements");
   w.columns = rank > 0 && v.dims.back() >= lanes ? v.dims.back() : elements;
@@ -63,11 +66,14 @@ std::expected<WindowReduction, Refusal> analyse_window(const Region& region, std
     rest = simplify(floor_div(rest, std::max<std::int64_t>(1, window[a])), w.operand_map);
   }
   for (std::size_t a = 0; a < rank; ++a)
-    w.operand_map.results.push_back(window_position(w.operand_map, place.results[a], taps[a], strides[a], dilation[a], low[a], base[a], from[a]));
+    w.operand_map.results.push_back(
+        window_position(w.operand_map, place.results[a], taps[a], strides[a], dilation[a], low[a], base[a], from[a]));
 
   const auto stop = [&](ValueId id) { return id == w.window; };
   for (const ValueId output : region.outputs) {
-    if (region[output].elements() != elements) return refuse(fmt::format("an output has {} elements, the window's result {}", region[output].elements(), elements));
+    if (region[output].elements() != elements)
+      return refuse(
+          fmt::format("an output has {} elements, the window's result {}", region[output].elements(), elements));
     w.outputs.push_back({output, region::reshape_map({w.rows, w.columns}, region[output].dims)});
   }
   const auto graph = region::trace_accesses(region, w.outputs, stop);

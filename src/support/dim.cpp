@@ -170,7 +170,8 @@ Dim operator*(const Dim& a, const Dim& b) {
     for (const auto& [right_names, y] : right.terms) {
       if (left_names.size() + right_names.size() > kMostFactors) return Dim::opaque("mul", a, b);
       Dim::Monomial names;
-      std::merge(left_names.begin(), left_names.end(), right_names.begin(), right_names.end(), std::back_inserter(names));
+      std::merge(left_names.begin(), left_names.end(), right_names.begin(), right_names.end(),
+                 std::back_inserter(names));
       std::int64_t& total = product.terms[names];
       total = saturated_add(total, saturated_mul(x, y));
     }
@@ -189,7 +190,8 @@ Dim floor_div(const Dim& a, const Dim& b) {
   const auto& [factors, coefficient] = *divisor.terms.begin();
   Dim::Terms terms;
   for (const auto& [names, c] : quotient.terms) {
-    if (coefficient == -1 || c % coefficient != 0 || !std::includes(names.begin(), names.end(), factors.begin(), factors.end()))
+    if (coefficient == -1 || c % coefficient != 0 ||
+        !std::includes(names.begin(), names.end(), factors.begin(), factors.end()))
       return Dim::opaque("floordiv", a, b);
     Dim::Monomial rest;
     std::set_difference(names.begin(), names.end(), factors.begin(), factors.end(), std::back_inserter(rest));

@@ -16,12 +16,16 @@ Kernel scaled(double by, const std::string& name = "scaled", std::int64_t n = 10
   KernelBuilder b(name, TargetFamily::kCpu);
   const BufferId x = b.buffer("x", DType::kF32, n, Space::kGlobal);
   const BufferId y = b.buffer("y", DType::kF32, n, Space::kGlobal, Buffer::Role::kOutput);
-  over(b, name, n, 8, [&](ExprId at) { b.store(y, at, b.op(ScalarOp::kMul, DType::kF32, {b.load(x, at), b.number(DType::kF32, by)})); });
+  over(b, name, n, 8, [&](ExprId at) {
+    b.store(y, at, b.op(ScalarOp::kMul, DType::kF32, {b.load(x, at), b.number(DType::kF32, by)}));
+  });
   return b.finish();
 }
 
-void check_scaled(kernel::Executable& executable, std::size_t index, double by, int threads = 2, std::int64_t n = 1003) {
-  std::vector<Tensor> tensors{numbers(DType::kF32, n, [](std::int64_t i) { return static_cast<double>(i); }), tensor(DType::kF32, n)};
+void check_scaled(kernel::Executable& executable, std::size_t index, double by, int threads = 2,
+                  std::int64_t n = 1003) {
+  std::vector<Tensor> tensors{numbers(DType::kF32, n, [](std::int64_t i) { return static_cast<double>(i); }),
+                              tensor(DType::kF32, n)};
   run(executable, index, tensors, threads);
   for (std::int64_t i = 0; i < n; ++i)
     if (ops::get_double(tensors[1], i) != static_cast<double>(i) * by) FAIL("element " << i);
@@ -97,7 +101,9 @@ TEST_CASE("x86 makes code for other CPUs, and names what it does not know", "[x8
     REQUIRE(objects->size() == 2);
     CHECK((*objects)[0].symbols == std::vector<std::string>{"scaled"});
     CHECK((*objects)[1].symbols == std::vector<std::string>{"again"});
-    CHECK((*objects)[0].bytes.starts_with("\x7f" "ELF"));
+    CHECK(
+        (*objects)[0].bytes.starts_with("\x7f"
+                                        "ELF"));
   }
   const auto unknown = backend_x86::emit_objects({scaled(2)}, {"pentium-of-my-aunt", "", 0});
   REQUIRE(!unknown.has_value());
@@ -148,14 +154,16 @@ TEST_CASE("the pool does every iteration once, whoever is late", "[x86]") {
     auto& at = *static_cast<Context*>(c);
     for (std::int64_t i = begin; i < end; ++i) ++at.done[static_cast<std::size_t>(i)];
     int seen = at.highest;
-    while (seen < slot && !at.highest.compare_exchange_weak(seen, slot)) {}
+    while (seen < slot && !at.highest.compare_exchange_weak(seen, slot)) {
+    }
   };
   for (int round = 1; round <= 2000; ++round) {
     const int threads = 1 + round % 4;
     const std::int64_t count = round % 5 == 0 ? 5000 : round % 7;
     pool.run(threads, count, work, &context);
     for (std::int64_t i = 0; i < 5000; ++i) {
-      if (context.done[static_cast<std::size_t>(i)] != (i < count ? 1 : 0)) FAIL("round " << round << " iteration " << i);
+      if (context.done[static_cast<std::size_t>(i)] != (i < count ? 1 : 0))
+        FAIL("round " << round << " iteration " << i);
       context.done[static_cast<std::size_t>(i)] = 0;
     }
     CHECK(context.highest < threads);

@@ -118,7 +118,8 @@ class Made {
 
   ValueId leaf(DType dtype, const std::vector<std::int64_t>& dims) {
     for (std::size_t i = 0; i < region.values.size(); ++i)
-      if (region.values[i].kind == RegionValue::Kind::kCapture && region.values[i].dtype == dtype && region.values[i].dims == dims && below(3) == 0)
+      if (region.values[i].kind == RegionValue::Kind::kCapture && region.values[i].dtype == dtype &&
+          region.values[i].dims == dims && below(3) == 0)
         return ValueId(i);
     return capture(dtype, dims);
   }
@@ -134,7 +135,8 @@ class Made {
         std::vector<std::int64_t> kept;
         for (std::int64_t d = 0; d < rank; ++d)
           if (d != axis) kept.push_back(d);
-        return op("broadcast", {value(dtype, other, depth)}, {{"dims", kept}, {"shape", ops::Shape(dims.begin(), dims.end())}});
+        return op("broadcast", {value(dtype, other, depth)},
+                  {{"dims", kept}, {"shape", ops::Shape(dims.begin(), dims.end())}});
       }
       case 1: {
         std::swap(other.front(), other.back());
@@ -151,7 +153,8 @@ class Made {
         starts[at] = start;
         strides[at] = stride;
         limits[at] = start + (dims[at] - 1) * stride + 1;
-        return op("slice", {value(dtype, other, depth)}, {{"starts", starts}, {"limits", limits}, {"strides", strides}});
+        return op("slice", {value(dtype, other, depth)},
+                  {{"starts", starts}, {"limits", limits}, {"strides", strides}});
       }
       case 4: {
         std::int64_t elements = 1;
@@ -216,7 +219,8 @@ TEST_CASE("x86 kernels of random regions give the reference's bits", "[x86]") {
     std::int64_t index = 0;
     if (!same_bits(tensors.back(), expected, index))
       FAIL_CHECK(kernels[k].name << " element " << index << " is " << ops::get_double(tensors.back(), index) << ", not "
-                                 << ops::get_double(expected, index) << "\n" << region::print(region) << print(kernels[k]));
+                                 << ops::get_double(expected, index) << "\n"
+                                 << region::print(region) << print(kernels[k]));
   }
 }
 

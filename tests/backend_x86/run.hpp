@@ -1,7 +1,7 @@
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <cstdlib>
 #include <functional>
@@ -35,13 +35,16 @@ inline Tensor tensor(DType dtype, std::int64_t elements) {
 inline Tensor numbers(DType dtype, std::int64_t elements, const std::function<double(std::int64_t)>& value) {
   Tensor out = tensor(dtype, elements);
   for (std::int64_t i = 0; i < elements; ++i) {
-    if (ops::is_float(dtype)) ops::set_double(out, i, value(i));
-    else ops::set_int(out, i, static_cast<std::int64_t>(value(i)));
+    if (ops::is_float(dtype))
+      ops::set_double(out, i, value(i));
+    else
+      ops::set_int(out, i, static_cast<std::int64_t>(value(i)));
   }
   return out;
 }
 
-inline std::unique_ptr<kernel::Executable> compiled(const std::vector<Kernel>& kernels, const backend_x86::Options& options = {"", "off", 0}) {
+inline std::unique_ptr<kernel::Executable> compiled(const std::vector<Kernel>& kernels,
+                                                    const backend_x86::Options& options = {"", "off", 0}) {
   auto made = backend_x86::compile_x86(kernels, options);
   if (!made) FAIL(print_error(made.error()));
   return std::move(*made);
@@ -67,9 +70,10 @@ inline void over(KernelBuilder& b, const std::string& name, std::int64_t element
   b.launch(name, [&] {
     b.loop(LoopKind::kParallel, "v", vectors + (rest != 0 ? 1 : 0), [&](ExprId v) {
       const ExprId first = b.mul(v, lanes);
-      b.when(b.less(v, b.index(vectors)),
-             [&] { b.loop(LoopKind::kVector, "l", lanes, [&](ExprId l) { body(b.add(first, l)); }); },
-             [&] { b.loop(LoopKind::kSerial, "s", rest, [&](ExprId s) { body(b.add(first, s)); }); });
+      b.when(
+          b.less(v, b.index(vectors)),
+          [&] { b.loop(LoopKind::kVector, "l", lanes, [&](ExprId l) { body(b.add(first, l)); }); },
+          [&] { b.loop(LoopKind::kSerial, "s", rest, [&](ExprId s) { body(b.add(first, s)); }); });
     });
   });
 }

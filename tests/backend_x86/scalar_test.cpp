@@ -6,19 +6,44 @@
 #include "run.hpp"
 #include "src/interpret/scalar.hpp"
 
-// Every scalar operation on every dtype, on special values and their pairs, in vectors and alone, against the reference.
+// Every scalar operation on every dtype, on special values and their pairs, in vectors and alone, against the
+// reference.
 
 namespace fusewright {
 namespace {
 
-constexpr DType kDTypes[] = {DType::kPred, DType::kS8,  DType::kS16, DType::kS32, DType::kS64,  DType::kU8, DType::kU16,
+constexpr DType kDTypes[] = {DType::kPred, DType::kS8,  DType::kS16, DType::kS32,  DType::kS64, DType::kU8, DType::kU16,
                              DType::kU32,  DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
 constexpr int kOps = static_cast<int>(ScalarOp::kFma) + 1;
 
 std::vector<double> float_values(DType dtype) {
   const double largest = interpret::largest(dtype);
-  std::vector<double> v = {0.0, 1, 0.5, 1.5, 2.5, 3, 0.1, 0.7, 7.3, 12.25, 88, 1e3, 65504, 65520, 1e-3, 1e-5, 6e-8, 1e-40, 3e9, 1e19, 1e30,
-                           0x1.004p0, 0x1.01p0, largest, largest * 0.5, std::numeric_limits<double>::infinity()};
+  std::vector<double> v = {0.0,
+                           1,
+                           0.5,
+                           1.5,
+                           2.5,
+                           3,
+                           0.1,
+                           0.7,
+                           7.3,
+                           12.25,
+                           88,
+                           1e3,
+                           65504,
+                           65520,
+                           1e-3,
+                           1e-5,
+                           6e-8,
+                           1e-40,
+                           3e9,
+                           1e19,
+                           1e30,
+                           0x1.004p0,
+                           0x1.01p0,
+                           largest,
+                           largest * 0.5,
+                           std::numeric_limits<double>::infinity()};
   const std::size_t half = v.size();
   for (std::size_t i = 0; i < half; ++i) v.push_back(-v[i]);
   v.push_back(std::numeric_limits<double>::quiet_NaN());
@@ -28,8 +53,28 @@ std::vector<double> float_values(DType dtype) {
 
 std::vector<std::int64_t> int_values(DType dtype) {
   std::vector<std::int64_t> v;
-  for (const std::int64_t x : {0L, 1L, 2L, 3L, 5L, 7L, 8L, 15L, 16L, 17L, 31L, 32L, 63L, 64L, 100L, 12345L, 1L << 24, (1L << 24) + 1, 0x12345678L, 0x7fffffffL,
-                               0x123456789abcdefL, std::numeric_limits<std::int64_t>::max()})
+  for (const std::int64_t x : {0L,
+                               1L,
+                               2L,
+                               3L,
+                               5L,
+                               7L,
+                               8L,
+                               15L,
+                               16L,
+                               17L,
+                               31L,
+                               32L,
+                               63L,
+                               64L,
+                               100L,
+                               12345L,
+                               1L << 24,
+                               (1L << 24) + 1,
+                               0x12345678L,
+                               0x7fffffffL,
+                               0x123456789abcdefL,
+                               std::numeric_limits<std::int64_t>::max()})
     for (const std::int64_t y : {x, -x, ~x, static_cast<std::int64_t>(1ULL << (ops::bit_width(dtype) - 1)) - 1 - x})
       v.push_back(interpret::wrap(dtype, y));
   return v;
@@ -69,15 +114,22 @@ double allowed(ScalarOp op, DType dtype, double expected) {
     // The oracle computes a narrow remainder or fma in f64 and rounds; kernels compute in f32.
     if (op != ScalarOp::kFma) return 0;
   }
-  const double u = dtype == DType::kF64 ? 0x1p-52 : dtype == DType::kF32 ? 0x1p-23 : dtype == DType::kF16 ? 0x1p-10 : 0x1p-7;
+  const double u = dtype == DType::kF64   ? 0x1p-52
+                   : dtype == DType::kF32 ? 0x1p-23
+                   : dtype == DType::kF16 ? 0x1p-10
+                                          : 0x1p-7;
   const double ulps = dtype == DType::kF64 || dtype == DType::kF32 ? interpret::kMathUlp : 1;
-  const double least = dtype == DType::kF64 ? 0x1p-1074 : dtype == DType::kF16 ? 0x1p-24 : dtype == DType::kF32 ? 0x1p-149 : 0x1p-133;
+  const double least = dtype == DType::kF64   ? 0x1p-1074
+                       : dtype == DType::kF16 ? 0x1p-24
+                       : dtype == DType::kF32 ? 0x1p-149
+                                              : 0x1p-133;
   return std::max(std::abs(expected) * u * ulps, least * ulps);
 }
 
 bool agrees(ScalarOp op, DType dtype, double actual, double expected) {
   if (std::isnan(expected)) return std::isnan(actual);
-  if (actual == expected) return expected != 0 || interpret::kTranscendental.has(op) || std::signbit(actual) == std::signbit(expected);
+  if (actual == expected)
+    return expected != 0 || interpret::kTranscendental.has(op) || std::signbit(actual) == std::signbit(expected);
   const double bound = allowed(op, dtype, expected);
   if (bound > 0 && std::isinf(expected)) return std::abs(actual) >= interpret::largest(dtype) * (1 - 0x1p-7);
   if (bound > 0 && std::isinf(actual)) return std::abs(expected) >= interpret::largest(dtype) * (1 - 0x1p-7);
@@ -94,7 +146,8 @@ Kernel all_ops(DType from, const std::vector<OpOutput>& outputs, std::int64_t el
   KernelBuilder b("ops", TargetFamily::kCpu);
   std::vector<BufferId> in, out;
   for (int k = 0; k < 3; ++k) in.push_back(b.buffer("in", from, elements, Space::kGlobal));
-  for (const OpOutput& o : outputs) out.push_back(b.buffer("out", o.to, elements, Space::kGlobal, Buffer::Role::kOutput));
+  for (const OpOutput& o : outputs)
+    out.push_back(b.buffer("out", o.to, elements, Space::kGlobal, Buffer::Role::kOutput));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     over(b, fmt::format("op{}", i), elements, lanes, [&](ExprId at) {
       std::vector<ExprId> args;
@@ -123,11 +176,13 @@ void check_ops(DType from, const std::vector<OpOutput>& outputs, std::int64_t la
       if (good) continue;
       ++wrong;
       if (ops::is_float(from))
-        UNSCOPED_INFO(fmt::format("{} {} -> {}: ({:a}, {:a}, {:a}) gives {:a} / {}, not {:a} / {} (element {} of {})", ops::name(op), ops::name(from),
-                                  ops::name(to), x[0].f, x[1].f, x[2].f, actual.f, actual.i, expected.f, expected.i, i, n));
+        UNSCOPED_INFO(fmt::format("{} {} -> {}: ({:a}, {:a}, {:a}) gives {:a} / {}, not {:a} / {} (element {} of {})",
+                                  ops::name(op), ops::name(from), ops::name(to), x[0].f, x[1].f, x[2].f, actual.f,
+                                  actual.i, expected.f, expected.i, i, n));
       else
-        UNSCOPED_INFO(fmt::format("{} {} -> {}: ({}, {}, {}) gives {:a} / {}, not {:a} / {} (element {} of {})", ops::name(op), ops::name(from),
-                                  ops::name(to), x[0].i, x[1].i, x[2].i, actual.f, actual.i, expected.f, expected.i, i, n));
+        UNSCOPED_INFO(fmt::format("{} {} -> {}: ({}, {}, {}) gives {:a} / {}, not {:a} / {} (element {} of {})",
+                                  ops::name(op), ops::name(from), ops::name(to), x[0].i, x[1].i, x[2].i, actual.f,
+                                  actual.i, expected.f, expected.i, i, n));
     }
     CHECK(wrong == 0);
   }
@@ -157,8 +212,9 @@ TEST_CASE("x86 converts between all dtypes as the reference does", "[x86]") {
 TEST_CASE("x86 reinterprets bits", "[x86]") {
   using Pair = std::pair<DType, DType>;
   for (const auto& [from, to] :
-       {Pair{DType::kF32, DType::kU32}, Pair{DType::kF16, DType::kS16}, Pair{DType::kBF16, DType::kU16}, Pair{DType::kF64, DType::kS64},
-        Pair{DType::kU32, DType::kF32}, Pair{DType::kS16, DType::kF16}, Pair{DType::kU16, DType::kBF16}, Pair{DType::kS64, DType::kF64}}) {
+       {Pair{DType::kF32, DType::kU32}, Pair{DType::kF16, DType::kS16}, Pair{DType::kBF16, DType::kU16},
+        Pair{DType::kF64, DType::kS64}, Pair{DType::kU32, DType::kF32}, Pair{DType::kS16, DType::kF16},
+        Pair{DType::kU16, DType::kBF16}, Pair{DType::kS64, DType::kF64}}) {
     std::vector<Tensor> tensors{operands(from)[0]};
     const std::int64_t n = tensors[0].elements();
     KernelBuilder b("bits", TargetFamily::kCpu);
@@ -180,13 +236,15 @@ TEST_CASE("x86 selects by a predicate", "[x86]") {
     const BufferId x = b.buffer("x", dtype, n, Space::kGlobal), y = b.buffer("y", dtype, n, Space::kGlobal);
     const BufferId p = b.buffer("p", DType::kPred, n, Space::kGlobal);
     const BufferId out = b.buffer("out", dtype, n, Space::kGlobal, Buffer::Role::kOutput);
-    over(b, "select", n, 8, [&](ExprId at) { b.store(out, at, b.select(dtype, b.load(p, at), b.load(x, at), b.load(y, at))); });
+    over(b, "select", n, 8,
+         [&](ExprId at) { b.store(out, at, b.select(dtype, b.load(p, at), b.load(x, at), b.load(y, at))); });
     tensors.push_back(tensor(dtype, n));
     run(b.finish(), tensors);
     const auto width = static_cast<std::size_t>(ops::byte_width(dtype));
     for (std::int64_t i = 0; i < n; ++i) {
       const Tensor& chosen = tensors[i % 3 == 0 ? 0 : 1];
-      if (std::memcmp(tensors[3].data() + static_cast<std::size_t>(i) * width, chosen.data() + static_cast<std::size_t>(i) * width, width) != 0)
+      if (std::memcmp(tensors[3].data() + static_cast<std::size_t>(i) * width,
+                      chosen.data() + static_cast<std::size_t>(i) * width, width) != 0)
         FAIL(ops::name(dtype) << " element " << i);
     }
   }

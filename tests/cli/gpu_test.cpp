@@ -54,7 +54,8 @@ TEST_CASE("the simulator counts each tensor of an elementwise kernel once", "[cl
 TEST_CASE("the example networks run on the simulator without a fault", "[cli][sim]") {
   const json encoder = simulated(example("encoder/model.hlo") + " --data " + example("encoder"));
   CHECK(encoder["kernels"] <= 12);
-  const json digits = simulated(example("digits/model.onnx") + " --input image=" + example("digits/images.npy") + " --labels " + example("digits/labels.npy"));
+  const json digits = simulated(example("digits/model.onnx") + " --input image=" + example("digits/images.npy") +
+                                " --labels " + example("digits/labels.npy"));
   CHECK(digits["accuracy"] >= 0.99);
 }
 
@@ -69,7 +70,8 @@ TEST_CASE("counts of the simulator do not depend on threads", "[cli][sim]") {
   Scratch scratch;
   const std::string model = scratch.write("m.hlo", kOddShapes);
   const json one = simulated(model + " --threads 1"), two = simulated(model + " --threads 2");
-  for (std::size_t g = 0; g < one["groups"].size(); ++g) CHECK(one["groups"][g]["bytes_counted"] == two["groups"][g]["bytes_counted"]);
+  for (std::size_t g = 0; g < one["groups"].size(); ++g)
+    CHECK(one["groups"][g]["bytes_counted"] == two["groups"][g]["bytes_counted"]);
 }
 
 TEST_CASE("without a GPU the cuda device says so", "[cli]") {
@@ -91,10 +93,13 @@ TEST_CASE("compile writes PTX that ptxas takes without spills, for every archite
     REQUIRE_FALSE(manifest["kernels"].empty());
     for (const json& kernel : manifest["kernels"]) {
       const std::string ptx = folder + "/" + kernel["file"].get<std::string>();
-      for (const json& launch : kernel["launches"]) CHECK(has(read(ptx), ".entry " + launch["entry"].get<std::string>() + "("));
+      for (const json& launch : kernel["launches"])
+        CHECK(has(read(ptx), ".entry " + launch["entry"].get<std::string>() + "("));
       if (!ptxas_found()) continue;
       const std::string log = scratch.file("log");
-      const int code = std::system(("PATH=$PATH:/usr/local/cuda/bin ptxas -v -arch=" + std::string(sm) + " " + ptx + " -o /dev/null >" + log + " 2>&1").c_str());
+      const int code = std::system(("PATH=$PATH:/usr/local/cuda/bin ptxas -v -arch=" + std::string(sm) + " " + ptx +
+                                    " -o /dev/null >" + log + " 2>&1")
+                                       .c_str());
       INFO(read(log));
       CHECK(code == 0);
       CHECK(has(read(log), "0 bytes spill stores"));
@@ -106,7 +111,8 @@ TEST_CASE("compile writes PTX that ptxas takes without spills, for every archite
 TEST_CASE("compile for x86 writes objects, and says what their functions need", "[cli]") {
   Scratch scratch;
   const std::string folder = scratch.file("x86");
-  const Ran ran = run("compile " + example("digits/model.onnx") + " --dim batch=4 --target x86:avx2 --reference -o " + folder);
+  const Ran ran =
+      run("compile " + example("digits/model.onnx") + " --dim batch=4 --target x86:avx2 --reference -o " + folder);
   INFO(ran.err);
   REQUIRE(ran.code == 0);
   const json manifest = json::parse(read(folder + "/manifest.json"));
@@ -117,7 +123,9 @@ TEST_CASE("compile for x86 writes objects, and says what their functions need", 
     for (const json& argument : kernel["arguments"]) {
       if (argument["role"] == "temporary") continue;
       CHECK(read(folder + "/" + argument["file"].get<std::string>()).size() == argument["bytes"]);
-      if (argument["role"] == "output") CHECK(read(folder + "/" + argument["bounds"].get<std::string>()).size() == 4 * argument["elements"].get<std::size_t>());
+      if (argument["role"] == "output")
+        CHECK(read(folder + "/" + argument["bounds"].get<std::string>()).size() ==
+              4 * argument["elements"].get<std::size_t>());
     }
   }
 }

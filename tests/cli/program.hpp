@@ -48,8 +48,8 @@ inline std::string read(const std::string& path) {
 /// Runs the program with these arguments, as a shell would split them.
 inline Ran run(const std::string& arguments) {
   Scratch scratch;
-  const std::string command = "FUSEWRIGHT_CACHE=off " FUSEWRIGHT_PROGRAM " " + arguments + " >" + scratch.file("out") + " 2>" +
-                              scratch.file("err") + " </dev/null";
+  const std::string command = "FUSEWRIGHT_CACHE=off " FUSEWRIGHT_PROGRAM " " + arguments + " >" + scratch.file("out") +
+                              " 2>" + scratch.file("err") + " </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(scratch.file("out")), read(scratch.file("err"))};
 }

@@ -18,7 +18,8 @@ std::string module_of(const std::string& body) {
   return "HloModule m\n"
          "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
          "greatest { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }\n"
-         "ENTRY main {\n" + body + "}\n";
+         "ENTRY main {\n" +
+         body + "}\n";
 }
 
 json checked(const std::string& arguments) {
@@ -44,20 +45,24 @@ TEST_CASE("an elementwise expression becomes one kernel that reads and writes ea
 
 TEST_CASE("two functions of one tensor are one kernel with two outputs", "[cli]") {
   Scratch scratch;
-  const std::string model = scratch.write("m.hlo", module_of("  x = f32[100,70] parameter(0)\n  a = f32[100,70] sine(x)\n  b = f32[100,70] cosine(x)\n"
-                                                             "  ROOT t = (f32[100,70], f32[100,70]) tuple(a, b)\n"));
+  const std::string model = scratch.write(
+      "m.hlo", module_of("  x = f32[100,70] parameter(0)\n  a = f32[100,70] sine(x)\n  b = f32[100,70] cosine(x)\n"
+                         "  ROOT t = (f32[100,70], f32[100,70]) tuple(a, b)\n"));
   const json report = checked(model);
   CHECK(report["kernels"] == 1);
   CHECK(bytes_of(report) == 3 * 100 * 70 * 4);
 }
 
 TEST_CASE("a squared difference is summed without being stored, along any axes", "[cli]") {
-  const auto [axes, out, elements] = GENERATE(table<std::string, std::string, std::int64_t>({{"1", "48", 48}, {"0", "1000", 1000}, {"0,1", "", 1}}));
+  const auto [axes, out, elements] =
+      GENERATE(table<std::string, std::string, std::int64_t>({{"1", "48", 48}, {"0", "1000", 1000}, {"0,1", "", 1}}));
   Scratch scratch;
-  const std::string model = scratch.write(
-      "m.hlo", module_of("  x = f32[48,1000] parameter(0)\n  c = f32[1000] parameter(1)\n  cb = f32[48,1000] broadcast(c), dimensions={1}\n"
-                         "  d = f32[48,1000] subtract(x, cb)\n  s = f32[48,1000] multiply(d, d)\n  z = f32[] constant(0)\n  ROOT r = f32[" +
-                         out + "] reduce(s, z), dimensions={" + axes + "}, to_apply=sum\n"));
+  const std::string model =
+      scratch.write("m.hlo", module_of("  x = f32[48,1000] parameter(0)\n  c = f32[1000] parameter(1)\n  cb = "
+                                       "f32[48,1000] broadcast(c), dimensions={1}\n"
+                                       "  d = f32[48,1000] subtract(x, cb)\n  s = f32[48,1000] multiply(d, d)\n  z = "
+                                       "f32[] constant(0)\n  ROOT r = f32[" +
+                                       out + "] reduce(s, z), dimensions={" + axes + "}, to_apply=sum\n"));
   const json report = checked(model);
   CHECK(report["groups"].size() == 1);
   CHECK(bytes_of(report) == (48 * 1000 + 1000 + elements) * 4);
@@ -65,13 +70,16 @@ TEST_CASE("a squared difference is summed without being stored, along any axes",
 
 TEST_CASE("softmax written out is one kernel for short, uneven and long rows", "[cli]") {
   const auto [rows, columns] = GENERATE(table<int, int>({{33, 37}, {6, 1000}, {32, 16384}, {16, 70001}}));
-  const std::string full = "f32[" + std::to_string(rows) + "," + std::to_string(columns) + "]", kept = "f32[" + std::to_string(rows) + "]";
+  const std::string full = "f32[" + std::to_string(rows) + "," + std::to_string(columns) + "]",
+                    kept = "f32[" + std::to_string(rows) + "]";
   Scratch scratch;
   const std::string model = scratch.write(
-      "m.hlo", module_of("  x = " + full + " parameter(0)\n  low = f32[] constant(-inf)\n  z = f32[] constant(0)\n  m = " + kept +
-                         " reduce(x, low), dimensions={1}, to_apply=greatest\n  mb = " + full + " broadcast(m), dimensions={0}\n  d = " + full +
-                         " subtract(x, mb)\n  e = " + full + " exponential(d)\n  s = " + kept + " reduce(e, z), dimensions={1}, to_apply=sum\n  sb = " +
-                         full + " broadcast(s), dimensions={0}\n  ROOT o = " + full + " divide(e, sb)\n"));
+      "m.hlo",
+      module_of("  x = " + full + " parameter(0)\n  low = f32[] constant(-inf)\n  z = f32[] constant(0)\n  m = " +
+                kept + " reduce(x, low), dimensions={1}, to_apply=greatest\n  mb = " + full +
+                " broadcast(m), dimensions={0}\n  d = " + full + " subtract(x, mb)\n  e = " + full +
+                " exponential(d)\n  s = " + kept + " reduce(e, z), dimensions={1}, to_apply=sum\n  sb = " + full +
+                " broadcast(s), dimensions={0}\n  ROOT o = " + full + " divide(e, sb)\n"));
   const json report = checked(model);
   CHECK(report["kernels"] == 1);
   CHECK(bytes_of(report) == 2LL * rows * columns * 4);
@@ -80,7 +88,8 @@ TEST_CASE("softmax written out is one kernel for short, uneven and long rows", "
 TEST_CASE("the trained network classifies as well after fusion, and its normalisation is folded away", "[cli]") {
   const std::string model = example("digits/model.onnx");
   CHECK(read(model).find("BatchNormalization") != std::string::npos);
-  const std::string arguments = model + " --input 0=" + example("digits/images.npy") + " --labels " + example("digits/labels.npy");
+  const std::string arguments =
+      model + " --input 0=" + example("digits/images.npy") + " --labels " + example("digits/labels.npy");
   const json fused = checked(arguments), single = checked(arguments + " --no-fuse");
   CHECK(fused["accuracy"].get<double>() > 0.95);
   CHECK(fused["accuracy"] == single["accuracy"]);
@@ -89,7 +98,8 @@ TEST_CASE("the trained network classifies as well after fusion, and its normalis
   for (const json& group : fused["groups"]) {
     if (group["kind"] != "conv") continue;
     ++convolutions;
-    CHECK(std::any_of(group["rewrites"].begin(), group["rewrites"].end(), [](const json& use) { return use["exactness"] == "reassociating"; }));
+    CHECK(std::any_of(group["rewrites"].begin(), group["rewrites"].end(),
+                      [](const json& use) { return use["exactness"] == "reassociating"; }));
   }
   CHECK(convolutions == 4);
 }
@@ -112,7 +122,8 @@ TEST_CASE("a stored output that is not met is a failure", "[cli]") {
 
 TEST_CASE("the same command gives the same audit and the same bits, with any number of threads", "[cli]") {
   const std::string model = example("encoder/model.hlo");
-  const Ran first = run("audit " + model + " --json --threads 1"), second = run("audit " + model + " --json --threads 2");
+  const Ran first = run("audit " + model + " --json --threads 1"),
+            second = run("audit " + model + " --json --threads 2");
   REQUIRE(first.code == 0);
   CHECK(first.out == second.out);
   Scratch scratch;
@@ -125,14 +136,17 @@ TEST_CASE("an operator that a rule file declares fuses with nothing rebuilt", "[
   Scratch scratch;
   scratch.write("rules/twice_tanh.fuse",
                 "/// A made-up activation.\nop bend(x) = tanh(x) * ~1.5 + x\n\n"
-                "/// Two bends in a row are told apart from everything else.\nfuse bends kernel(loop) {\n  match (elementwise | movement | composite)+ as body\n"
-                "  test { x: f32[64]  match bend(x)  kernels 1 }\n  reject { x: f32[8, 8]  match reduce_sum(x, axes = [0]) }\n}\n");
+                "/// Two bends in a row are told apart from everything else.\nfuse bends kernel(loop) {\n  match "
+                "(elementwise | movement | composite)+ as body\n"
+                "  test { x: f32[64]  match bend(x)  kernels 1 }\n  reject { x: f32[8, 8]  match reduce_sum(x, axes = "
+                "[0]) }\n}\n");
   const Ran tested = run("test " + scratch.file("rules"));
   INFO(tested.out << tested.err);
   CHECK(tested.code == 0);
-  const std::string model = scratch.write("m.hlo", module_of("  x = f32[64,64] parameter(0)\n  t = f32[64,64] tanh(x)\n  k = f32[] constant(1.5)\n"
-                                                             "  kb = f32[64,64] broadcast(k), dimensions={}\n  m = f32[64,64] multiply(t, kb)\n"
-                                                             "  ROOT o = f32[64,64] add(m, x)\n"));
+  const std::string model = scratch.write(
+      "m.hlo", module_of("  x = f32[64,64] parameter(0)\n  t = f32[64,64] tanh(x)\n  k = f32[] constant(1.5)\n"
+                         "  kb = f32[64,64] broadcast(k), dimensions={}\n  m = f32[64,64] multiply(t, kb)\n"
+                         "  ROOT o = f32[64,64] add(m, x)\n"));
   CHECK(checked(model + " --rules " + scratch.file("rules"))["kernels"] == 1);
 }
 
@@ -155,9 +169,14 @@ TEST_CASE("bad input is one clear error with its place and exit code 2", "[cli]"
   const std::string whole = read(example("digits/model.onnx"));
   refused("run " + scratch.write("cut.onnx", whole.substr(0, whole.size() / 2)), "cut.onnx");
   refused("run " + scratch.write("empty.onnx", ""), "empty.onnx");
-  refused("run " + scratch.write("shape.hlo", module_of("  x = f32[4,5] parameter(0)\n  ROOT y = f32[5,4] negate(x)\n")), "shape.hlo:6:12");
-  refused("run " + scratch.write("op.hlo", module_of("  x = f32[4] parameter(0)\n  ROOT y = f32[4] negat(x)\n")), "negat");
-  refused("run " + example("elementwise.hlo") + " --rules " + scratch.write("bad.fuse", "rewrite r {\n  match add(x\n  to x\n}\n"), "bad.fuse:");
+  refused(
+      "run " + scratch.write("shape.hlo", module_of("  x = f32[4,5] parameter(0)\n  ROOT y = f32[5,4] negate(x)\n")),
+      "shape.hlo:6:12");
+  refused("run " + scratch.write("op.hlo", module_of("  x = f32[4] parameter(0)\n  ROOT y = f32[4] negat(x)\n")),
+          "negat");
+  refused("run " + example("elementwise.hlo") + " --rules " +
+              scratch.write("bad.fuse", "rewrite r {\n  match add(x\n  to x\n}\n"),
+          "bad.fuse:");
   refused("run " + example("digits/model.onnx"), "batch");
   refused("run " + example("elementwise.hlo") + " --device gpuu", "gpuu");
   refused("run " + example("elementwise.hlo") + " --input 0=" + scratch.write("x.npy", "not an array"), "x.npy");

@@ -32,7 +32,8 @@ struct Model {
   graph::Builder builder{graph, graph.entry};
 
   Value in(DType dtype, Ints dims) {
-    return builder.parameter(Type::tensor(dtype, ops::Shape(dims.begin(), dims.end())), "x" + std::to_string(graph.inputs.size()));
+    return builder.parameter(Type::tensor(dtype, ops::Shape(dims.begin(), dims.end())),
+                             "x" + std::to_string(graph.inputs.size()));
   }
   Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
     const Result<Value> made = builder.add(name, std::move(operands), attrs);
@@ -88,7 +89,9 @@ std::size_t groups_when_right(Model& model, std::vector<Value> results, bool fus
   return c.plan->groups.size();
 }
 
-std::size_t fused(Model& model, std::vector<Value> results) { return groups_when_right(model, std::move(results), true); }
+std::size_t fused(Model& model, std::vector<Value> results) {
+  return groups_when_right(model, std::move(results), true);
+}
 void alone(Model& model, std::vector<Value> results) { groups_when_right(model, std::move(results), false); }
 
 const std::vector<Ints>& shapes() {
@@ -109,12 +112,14 @@ TEST_CASE("elementwise kernels are right for every shape and dtype", "[driver]")
 }
 
 TEST_CASE("integer kernels wrap as the reference does", "[driver]") {
-  const DType dtype = GENERATE(DType::kS8, DType::kS16, DType::kS32, DType::kS64, DType::kU8, DType::kU16, DType::kU32, DType::kU64);
+  const DType dtype =
+      GENERATE(DType::kS8, DType::kS16, DType::kS32, DType::kS64, DType::kU8, DType::kU16, DType::kU32, DType::kU64);
   Model m;
   const Value x = m.in(dtype, {3, 37}), y = m.in(dtype, {3, 37});
   const Value product = m.op("mul", {m.op("mul", {x, x}), m.op("sub", {y, x})});
-  fused(m, {m.op("div", {product, y}), m.op("rem", {x, m.op("sub", {y, x})}), m.op("xor", {product, m.op("shl", {x, y})}),
-            m.op("select", {m.op("lt", {x, y}), x, product}), m.op("convert", {product}, {{"dtype", DType::kF32}})});
+  fused(m,
+        {m.op("div", {product, y}), m.op("rem", {x, m.op("sub", {y, x})}), m.op("xor", {product, m.op("shl", {x, y})}),
+         m.op("select", {m.op("lt", {x, y}), x, product}), m.op("convert", {product}, {{"dtype", DType::kF32}})});
 }
 
 TEST_CASE("moves are right alone", "[driver]") {
@@ -134,17 +139,20 @@ TEST_CASE("moves are right fused into readers and out of producers", "[driver]")
   const Value t = m.op("transpose", {m.op("exp", {x})}, {{"perm", Ints{1, 0}}});
   const Value r = m.op("reshape", {t}, {{"shape", ops::Shape{5, 42}}});
   const Value p = m.op("pad", {r, fill}, {{"low", Ints{1, 2}}, {"high", Ints{0, 1}}, {"interior", Ints{0, 0}}});
-  fused(m, {m.op("neg", {m.op("slice", {p}, {{"starts", Ints{0, 1}}, {"limits", Ints{6, 45}}, {"strides", Ints{1, 2}}})})});
+  fused(m, {m.op("neg",
+                 {m.op("slice", {p}, {{"starts", Ints{0, 1}}, {"limits", Ints{6, 45}}, {"strides", Ints{1, 2}}})})});
 }
 
 TEST_CASE("lookups clamp and wrap as the reference does", "[driver]") {
   Model m;
-  const Value table = m.in(DType::kF32, {9, 5}), rows = m.in(DType::kS64, {2, 3}), along = m.in(DType::kS64, {4, 5}), start = m.in(DType::kS32, {});
+  const Value table = m.in(DType::kF32, {9, 5}), rows = m.in(DType::kS64, {2, 3}), along = m.in(DType::kS64, {4, 5}),
+              start = m.in(DType::kS32, {});
   const Value update = m.in(DType::kF32, {2, 5});
   const Value taken = m.op("take", {table, rows}, {{"axis", std::int64_t{0}}});
   const Value zero = m.op("sub", {start, start});
   alone(m, {taken, m.op("take_along", {table, along}, {{"axis", std::int64_t{0}}}),
-            m.op("dynamic_slice", {table, start, zero}, {{"sizes", Ints{3, 4}}}), m.op("dynamic_update_slice", {table, update, start, zero})});
+            m.op("dynamic_slice", {table, start, zero}, {{"sizes", Ints{3, 4}}}),
+            m.op("dynamic_update_slice", {table, update, start, zero})});
 }
 
 TEST_CASE("reductions are right along any axes, of any length", "[driver]") {
@@ -162,8 +170,13 @@ TEST_CASE("reductions are right along any axes, of any length", "[driver]") {
   const Value x = m.in(DType::kF32, dims), n = m.in(DType::kS32, dims), h = m.in(DType::kBF16, dims);
   const ops::Attrs over{{"axes", axes}};
   const Value p = m.op("gt", {x, n.valid() ? m.op("convert", {n}, {{"dtype", DType::kF32}}) : x});
-  std::vector<Value> results{m.op("reduce_sum", {m.op("mul", {x, x})}, over), m.op("reduce_max", {x}, over), m.op("reduce_min", {n}, over),
-                             m.op("reduce_sum", {n}, over), m.op("reduce_sum", {h}, over), m.op("reduce_and", {p}, over), m.op("reduce_or", {p}, over)};
+  std::vector<Value> results{m.op("reduce_sum", {m.op("mul", {x, x})}, over),
+                             m.op("reduce_max", {x}, over),
+                             m.op("reduce_min", {n}, over),
+                             m.op("reduce_sum", {n}, over),
+                             m.op("reduce_sum", {h}, over),
+                             m.op("reduce_and", {p}, over),
+                             m.op("reduce_or", {p}, over)};
   if (axes.size() == 1)
     for (const char* op : {"arg_max", "arg_min"})
       for (const bool last : {false, true}) {
@@ -174,7 +187,8 @@ TEST_CASE("reductions are right along any axes, of any length", "[driver]") {
 }
 
 TEST_CASE("normalisation over rows and over columns is one kernel", "[driver]") {
-  const auto [dims, axis] = GENERATE(table<Ints, std::int64_t>({{{24, 37}, 1}, {{24, 37}, 0}, {{6, 5, 64}, 2}, {{6, 50, 19}, 1}, {{8, 3, 129}, 2}}));
+  const auto [dims, axis] = GENERATE(
+      table<Ints, std::int64_t>({{{24, 37}, 1}, {{24, 37}, 0}, {{6, 5, 64}, 2}, {{6, 50, 19}, 1}, {{8, 3, 129}, 2}}));
   Model m;
   const Value x = m.in(GENERATE(DType::kF32, DType::kBF16), dims);
   Ints kept = dims;
@@ -182,7 +196,8 @@ TEST_CASE("normalisation over rows and over columns is one kernel", "[driver]") 
   Ints keep_dims;
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(dims.size()); ++d)
     if (d != axis) keep_dims.push_back(d);
-  const ops::Attrs over{{"axes", Ints{axis}}}, back{{"dims", keep_dims}, {"shape", ops::Shape(dims.begin(), dims.end())}};
+  const ops::Attrs over{{"axes", Ints{axis}}},
+      back{{"dims", keep_dims}, {"shape", ops::Shape(dims.begin(), dims.end())}};
   const Value greatest = m.op("broadcast", {m.op("reduce_max", {x}, over)}, back);
   const Value e = m.op("exp", {m.op("sub", {x, greatest})});
   const Value sum = m.op("reduce_sum", {e}, over);
@@ -191,19 +206,28 @@ TEST_CASE("normalisation over rows and over columns is one kernel", "[driver]") 
 
 TEST_CASE("contractions are right for every layout, size and dtype", "[driver]") {
   const DType dtype = GENERATE(DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kS32);
-  const auto [b, mm, n, k] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t, std::int64_t>(
-      {{1, 1, 1, 1}, {1, 1, 50, 33}, {1, 33, 1, 40}, {3, 5, 7, 9}, {2, 16, 32, 64}, {1, 37, 70, 41}, {1, 130, 65, 100}}));
+  const auto [b, mm, n, k] =
+      GENERATE(table<std::int64_t, std::int64_t, std::int64_t, std::int64_t>({{1, 1, 1, 1},
+                                                                              {1, 1, 50, 33},
+                                                                              {1, 33, 1, 40},
+                                                                              {3, 5, 7, 9},
+                                                                              {2, 16, 32, 64},
+                                                                              {1, 37, 70, 41},
+                                                                              {1, 130, 65, 100}}));
   Model m;
-  const Value x = m.in(dtype, {b, mm, k}), xt = m.in(dtype, {b, k, mm}), y = m.in(dtype, {b, k, n}), yt = m.in(dtype, {n, b, k});
+  const Value x = m.in(dtype, {b, mm, k}), xt = m.in(dtype, {b, k, mm}), y = m.in(dtype, {b, k, n}),
+              yt = m.in(dtype, {n, b, k});
   const auto dot = [&](Value l, Value r, Ints lb, Ints rb, Ints lc, Ints rc) {
     return m.op("dot", {l, r}, {{"lhs_batch", lb}, {"rhs_batch", rb}, {"lhs_contract", lc}, {"rhs_contract", rc}});
   };
-  alone(m, {dot(x, y, {0}, {0}, {2}, {1}), dot(xt, y, {0}, {0}, {1}, {1}), dot(x, yt, {0}, {1}, {2}, {2}), dot(x, yt, {}, {}, {0, 2}, {1, 2})});
+  alone(m, {dot(x, y, {0}, {0}, {2}, {1}), dot(xt, y, {0}, {0}, {1}, {1}), dot(x, yt, {0}, {1}, {2}, {2}),
+            dot(x, yt, {}, {}, {0, 2}, {1, 2})});
 }
 
 TEST_CASE("what follows a contraction is computed in its tile", "[driver]") {
   Model m;
-  const Value x = m.in(DType::kF32, {37, 64}), w = m.in(DType::kF32, {64, 50}), bias = m.in(DType::kF32, {50}), residual = m.in(DType::kF32, {50, 37});
+  const Value x = m.in(DType::kF32, {37, 64}), w = m.in(DType::kF32, {64, 50}), bias = m.in(DType::kF32, {50}),
+              residual = m.in(DType::kF32, {50, 37});
   const Value product = m.op("dot", {x, w}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}});
   const Value biased = m.op("add", {product, m.align(bias, {37, 50})});
   const Value turned = m.op("transpose", {m.op("tanh", {biased})}, {{"perm", Ints{1, 0}}});
@@ -218,11 +242,17 @@ TEST_CASE("convolutions are right for every window and layout", "[driver]") {
   const Ints nchw{0, 1, 2, 3}, nhwc{0, 3, 1, 2}, hwio{3, 2, 0, 1};
   const std::vector<Case> cases{
       {{1, 3, 9, 11}, {4, 3, 3, 3}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
-      {{2, 4, 8, 8}, {6, 2, 3, 2}, {{"groups", std::int64_t{2}}, {"strides", Ints{2, 1}}, {"pad_low", Ints{0, 1}}, {"pad_high", Ints{1, 0}}}},
+      {{2, 4, 8, 8},
+       {6, 2, 3, 2},
+       {{"groups", std::int64_t{2}}, {"strides", Ints{2, 1}}, {"pad_low", Ints{0, 1}}, {"pad_high", Ints{1, 0}}}},
       {{1, 8, 14, 14}, {8, 1, 3, 3}, {{"groups", std::int64_t{8}}, {"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
       {{1, 3, 7, 7}, {5, 3, 2, 2}, {{"rhs_dilation", Ints{2, 3}}, {"pad_low", Ints{2, -1}}, {"pad_high", Ints{1, 2}}}},
-      {{1, 3, 5, 4}, {2, 3, 3, 3}, {{"lhs_dilation", Ints{2, 2}}, {"reversal", Ints{1, 1}}, {"pad_low", Ints{2, 1}}, {"pad_high", Ints{2, 2}}}},
-      {{1, 9, 10, 6}, {3, 3, 6, 12}, {{"lhs_spec", nhwc}, {"rhs_spec", hwio}, {"out_spec", nhwc}, {"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
+      {{1, 3, 5, 4},
+       {2, 3, 3, 3},
+       {{"lhs_dilation", Ints{2, 2}}, {"reversal", Ints{1, 1}}, {"pad_low", Ints{2, 1}}, {"pad_high", Ints{2, 2}}}},
+      {{1, 9, 10, 6},
+       {3, 3, 6, 12},
+       {{"lhs_spec", nhwc}, {"rhs_spec", hwio}, {"out_spec", nhwc}, {"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
       {{2, 6, 6, 16}, {1, 1, 16, 40}, {{"lhs_spec", nhwc}, {"rhs_spec", hwio}, {"out_spec", nhwc}}},
       {{4, 3, 6, 6}, {4, 3, 3, 3}, {{"batch_groups", std::int64_t{2}}}},
   };
@@ -234,14 +264,18 @@ TEST_CASE("convolutions are right for every window and layout", "[driver]") {
     CHECK(fused(m, {m.op("max", {m.op("mul", {y, y}), y})}) == 1);
   }
   Model m;
-  const Value x = m.in(DType::kF32, {2, 3, 17}), w = m.in(DType::kF32, {4, 3, 5}), x3 = m.in(DType::kBF16, {1, 2, 4, 5, 6}), w3 = m.in(DType::kBF16, {3, 2, 2, 2, 2});
+  const Value x = m.in(DType::kF32, {2, 3, 17}), w = m.in(DType::kF32, {4, 3, 5}),
+              x3 = m.in(DType::kBF16, {1, 2, 4, 5, 6}), w3 = m.in(DType::kBF16, {3, 2, 2, 2, 2});
   alone(m, {m.op("conv", {x, w}, {{"strides", Ints{2}}}), m.op("conv", {x3, w3})});
 }
 
 TEST_CASE("windows are right with padding, strides and dilation", "[driver]") {
   Model m;
   const Value x = m.in(DType::kF32, {2, 3, 12, 37}), n = m.in(DType::kS32, {2, 3, 12, 37});
-  const ops::Attrs pool{{"window", Ints{1, 1, 3, 2}}, {"strides", Ints{1, 1, 2, 1}}, {"pad_low", Ints{0, 0, 1, 1}}, {"pad_high", Ints{0, 0, 0, 1}}};
+  const ops::Attrs pool{{"window", Ints{1, 1, 3, 2}},
+                        {"strides", Ints{1, 1, 2, 1}},
+                        {"pad_low", Ints{0, 0, 1, 1}},
+                        {"pad_high", Ints{0, 0, 0, 1}}};
   ops::Attrs spread = pool;
   spread.set("window_dilation", Ints{1, 1, 2, 3});
   spread.set("base_dilation", Ints{1, 1, 2, 1});
@@ -254,7 +288,8 @@ TEST_CASE("windows are right with padding, strides and dilation", "[driver]") {
 }
 
 TEST_CASE("sorting, choosing the greatest and running totals are right", "[driver]") {
-  const auto [dims, axis] = GENERATE(table<Ints, std::int64_t>({{{9}, 0}, {{4, 33}, 1}, {{33, 4}, 0}, {{3, 17, 5}, 1}, {{2, 1000}, 1}}));
+  const auto [dims, axis] =
+      GENERATE(table<Ints, std::int64_t>({{{9}, 0}, {{4, 33}, 1}, {{33, 4}, 0}, {{3, 17, 5}, 1}, {{2, 1000}, 1}}));
   Model m;
   const Value x = m.in(DType::kF32, dims), n = m.in(DType::kS32, dims);
   std::vector<Value> results;
@@ -281,6 +316,8 @@ TEST_CASE("independent small operators run side by side in one launch", "[driver
   Model q;
   const Value a = q.in(DType::kF32, {16, 32});
   std::vector<Value> products;
-  for (int i = 0; i < 3; ++i) products.push_back(q.op("dot", {a, q.in(DType::kF32, {32, 24})}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}}));
+  for (int i = 0; i < 3; ++i)
+    products.push_back(
+        q.op("dot", {a, q.in(DType::kF32, {32, 24})}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}}));
   CHECK(fused(q, products) == 1);
 }

@@ -24,33 +24,66 @@ namespace fs = std::filesystem;
 
 /// What the conformance tests use and is not supported, with the reason. Everything else must import.
 const std::map<std::string, std::string>& unsupported_parts() {
-  static const std::string training = "training is not supported", sequences = "values are tensors, no sequences or optionals",
-                           random = "results are random", extent = "the result's extent follows from data",
+  static const std::string training = "training is not supported",
+                           sequences = "values are tensors, no sequences or optionals", random = "results are random",
+                           extent = "the result's extent follows from data",
                            narrow = "no arithmetic on this element type", text = "there are no strings",
-                           outside = "no operator of the standard domain", absent = "not built from the primitive operators yet";
+                           outside = "no operator of the standard domain",
+                           absent = "not built from the primitive operators yet";
   static const std::map<std::string, std::string> parts = {
-      {"BatchNormalization", training}, {"Dropout", training}, {"ai.onnx.preview.training.Adagrad", training},
-      {"ai.onnx.preview.training.Adam", training}, {"ai.onnx.preview.training.Gradient", training},
-      {"Bernoulli", random}, {"RandomUniformLike", random},
-      {"NonMaxSuppression", extent}, {"Unique", extent},
-      {"Optional", sequences}, {"OptionalGetElement", sequences}, {"OptionalHasElement", sequences},
-      {"SequenceConstruct", sequences}, {"SequenceEmpty", sequences}, {"SplitToSequence", sequences},
-      {"sequence", sequences}, {"optional", sequences},
-      {"element type string", text}, {"element type float4e2m1", narrow}, {"element type float8e4m3fn", narrow},
-      {"element type float8e4m3fnuz", narrow}, {"element type float8e5m2", narrow}, {"element type float8e5m2fnuz", narrow},
-      {"element type float8e8m0", narrow}, {"element type int2", narrow}, {"element type int4", narrow},
-      {"element type uint2", narrow}, {"element type uint4", narrow},
-      {"ImageDecoder", outside}, {"TfIdfVectorizer", text}, {"ai.onnx.ml.Binarizer", outside},
-      {"ai.onnx.ml.TreeEnsemble", outside}, {"ai.onnx.preview.FlexAttention", outside},
-      {"AffineGrid", absent}, {"CausalConvWithState", absent}, {"Col2Im", absent}, {"DFT", absent}, {"DeformConv", absent},
-      {"Det", absent}, {"GridSample", absent}, {"LinearAttention", absent}, {"MaxPool", "its output of indices is not supported"},
-      {"MaxUnpool", absent}, {"MelWeightMatrix", absent}, {"RoiAlign", absent}, {"TensorScatter", absent},
+      {"BatchNormalization", training},
+      {"Dropout", training},
+      {"ai.onnx.preview.training.Adagrad", training},
+      {"ai.onnx.preview.training.Adam", training},
+      {"ai.onnx.preview.training.Gradient", training},
+      {"Bernoulli", random},
+      {"RandomUniformLike", random},
+      {"NonMaxSuppression", extent},
+      {"Unique", extent},
+      {"Optional", sequences},
+      {"OptionalGetElement", sequences},
+      {"OptionalHasElement", sequences},
+      {"SequenceConstruct", sequences},
+      {"SequenceEmpty", sequences},
+      {"SplitToSequence", sequences},
+      {"sequence", sequences},
+      {"optional", sequences},
+      {"element type string", text},
+      {"element type float4e2m1", narrow},
+      {"element type float8e4m3fn", narrow},
+      {"element type float8e4m3fnuz", narrow},
+      {"element type float8e5m2", narrow},
+      {"element type float8e5m2fnuz", narrow},
+      {"element type float8e8m0", narrow},
+      {"element type int2", narrow},
+      {"element type int4", narrow},
+      {"element type uint2", narrow},
+      {"element type uint4", narrow},
+      {"ImageDecoder", outside},
+      {"TfIdfVectorizer", text},
+      {"ai.onnx.ml.Binarizer", outside},
+      {"ai.onnx.ml.TreeEnsemble", outside},
+      {"ai.onnx.preview.FlexAttention", outside},
+      {"AffineGrid", absent},
+      {"CausalConvWithState", absent},
+      {"Col2Im", absent},
+      {"DFT", absent},
+      {"DeformConv", absent},
+      {"Det", absent},
+      {"GridSample", absent},
+      {"LinearAttention", absent},
+      {"MaxPool", "its output of indices is not supported"},
+      {"MaxUnpool", absent},
+      {"MelWeightMatrix", absent},
+      {"RoiAlign", absent},
+      {"TensorScatter", absent},
   };
   return parts;
 }
 /// Tests that import and run, but whose stored outputs we do not meet, with the reason.
 const std::map<std::string, std::string>& known_differences() {
-  static const std::string lengths = "stored for a fractional length of the result, where frameworks take the whole one";
+  static const std::string lengths =
+      "stored for a fractional length of the result, where frameworks take the whole one";
   static const std::map<std::string, std::string> tests = {
       {"test_resize_downsample_scales_cubic_align_corners", lengths},
       {"test_resize_downsample_scales_linear_align_corners", lengths},
@@ -70,7 +103,8 @@ Tolerance tolerance(ops::DType dtype) {
   switch (dtype) {
     case ops::DType::kF16: return {1e-2, 1e-3};
     case ops::DType::kBF16: return {4e-2, 1e-2};
-    case ops::DType::kF32: case ops::DType::kF64: return {1e-3, 1e-5};
+    case ops::DType::kF32:
+    case ops::DType::kF64: return {1e-3, 1e-5};
     default: return {0, 0};
   }
 }
@@ -92,13 +126,16 @@ std::string compare(const ops::Tensor& found, const ops::Tensor& wanted) {
   return "";
 }
 
-// What a message says is not supported: an element type, a kind of value, or the operator of its innermost "node 'x' (Foo): ...".
+// What a message says is not supported: an element type, a kind of value, or the operator of its innermost "node 'x'
+// (Foo): ...".
 std::string unsupported_part(const std::string& message) {
   if (const std::size_t type = message.find("element type "); type != std::string::npos) {
     return message.substr(type, message.find(' ', type + 13) - type);
   }
   for (const char* kind : {"sequence", "optional"}) {
-    if (message.find(std::string("is a ") + kind) != std::string::npos || message.find(std::string("is an ") + kind) != std::string::npos) return kind;
+    if (message.find(std::string("is a ") + kind) != std::string::npos ||
+        message.find(std::string("is an ") + kind) != std::string::npos)
+      return kind;
   }
   const std::size_t node = message.rfind("node '");
   if (node == std::string::npos) return message;
@@ -138,13 +175,17 @@ Outcome run_case(const fs::path& folder) {
     if (graph.error().kind == ErrorKind::kUnsupported) return {Outcome::Kind::kUnsupported, unsupported_part(text)};
     return {Outcome::Kind::kFailed, text};
   }
-  if (auto status = graph::verify(*graph); !status) return {Outcome::Kind::kFailed, "verify: " + print_error(status.error())};
+  if (auto status = graph::verify(*graph); !status)
+    return {Outcome::Kind::kFailed, "verify: " + print_error(status.error())};
   std::vector<ops::Tensor> arguments;
   std::size_t next = 0;
   for (const graph::Port& port : graph->inputs) {
-    if (port.fallback) arguments.push_back(**port.fallback);
-    else if (next < inputs.size()) arguments.push_back(inputs[next++]);
-    else return {Outcome::Kind::kFailed, "too few inputs are stored"};
+    if (port.fallback)
+      arguments.push_back(**port.fallback);
+    else if (next < inputs.size())
+      arguments.push_back(inputs[next++]);
+    else
+      return {Outcome::Kind::kFailed, "too few inputs are stored"};
   }
   auto results = interpret::evaluate(*graph, arguments);
   if (!results) return {Outcome::Kind::kFailed, "evaluate: " + print_error(results.error())};
@@ -191,7 +232,8 @@ TEST_CASE("models of the ONNX conformance suite give their stored outputs", "[on
   std::string report = fmt::format("{} of {} conformance tests pass\n", passed, folders.size());
   for (const auto& [op, names] : unsupported) {
     report += fmt::format("  not supported: {} ({}, such as {})\n", op, names.size(), names.front());
-    if (only == nullptr && !unsupported_parts().contains(op)) failed.push_back(op + " is not in the list of what is not supported");
+    if (only == nullptr && !unsupported_parts().contains(op))
+      failed.push_back(op + " is not in the list of what is not supported");
   }
   for (const std::string& line : failed) report += "  FAILED " + line + "\n";
   std::cout << report;

@@ -17,9 +17,9 @@ namespace fusewright::frontend_onnx {
 namespace {
 
 namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
 using ::onnx::ModelProto;
 using ::onnx::TensorProto;
-using Catch::Matchers::Contains;
 
 /// A folder of its own for each test, removed at its end.
 struct Folder {
@@ -50,8 +50,10 @@ struct Model {
     tensor->mutable_shape();
     for (const std::string& dim : dims) {
       auto* added = tensor->mutable_shape()->add_dim();
-      if (dim.find_first_not_of("-0123456789") == std::string::npos && !dim.empty()) added->set_dim_value(std::stoll(dim));
-      else if (dim != "none") added->set_dim_param(dim);
+      if (dim.find_first_not_of("-0123456789") == std::string::npos && !dim.empty())
+        added->set_dim_value(std::stoll(dim));
+      else if (dim != "none")
+        added->set_dim_param(dim);
     }
     return *this;
   }
@@ -59,7 +61,8 @@ struct Model {
     proto.mutable_graph()->add_output()->set_name(name);
     return *this;
   }
-  ::onnx::NodeProto& node(const std::string& type, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  ::onnx::NodeProto& node(const std::string& type, const std::vector<std::string>& inputs,
+                          const std::vector<std::string>& outputs) {
     auto* node = proto.mutable_graph()->add_node();
     node->set_op_type(type);
     node->set_name("the_" + type);
@@ -67,7 +70,8 @@ struct Model {
     for (const auto& name : outputs) node->add_output(name);
     return *node;
   }
-  TensorProto& initializer(const std::string& name, const std::vector<std::int64_t>& dims, int type = TensorProto::FLOAT) {
+  TensorProto& initializer(const std::string& name, const std::vector<std::int64_t>& dims,
+                           int type = TensorProto::FLOAT) {
     auto* tensor = proto.mutable_graph()->add_initializer();
     tensor->set_name(name);
     tensor->set_data_type(type);
@@ -116,7 +120,8 @@ Model relu_of(const std::vector<std::string>& dims) {
 TEST_CASE("a file that is missing, empty, a folder or no model is one error that names it", "[onnx]") {
   const Folder folder;
   CHECK_THAT(error_of(import_onnx((folder.path / "none.onnx").string(), test_table())), Contains("none.onnx"));
-  CHECK_THAT(error_of(import_onnx(folder.write("e.onnx", ""), test_table())), Contains("e.onnx: error: the file is empty"));
+  CHECK_THAT(error_of(import_onnx(folder.write("e.onnx", ""), test_table())),
+             Contains("e.onnx: error: the file is empty"));
   CHECK_THAT(error_of(import_onnx(folder.path.string(), test_table())), Contains("is a folder"));
   CHECK_THAT(error_of(import_onnx(folder.write("t.onnx", "hello, this is text"), test_table())), Contains("not a"));
   CHECK_THAT(error_of(import_onnx(folder.write("n.onnx", "\x08\x08"), test_table())), Contains("holds no graph"));
@@ -139,7 +144,8 @@ TEST_CASE("a model cut off anywhere, or with any byte changed, never crashes", "
 }
 
 TEST_CASE("a dim that nothing binds is named with the options that bind it", "[onnx]") {
-  CHECK_THAT(error_of(relu_of({"batch", "3"})), Contains("dim 'batch'") && Contains("--dim 'batch=N'") && Contains("--shape 'x="));
+  CHECK_THAT(error_of(relu_of({"batch", "3"})),
+             Contains("dim 'batch'") && Contains("--dim 'batch=N'") && Contains("--shape 'x="));
   CHECK_THAT(error_of(relu_of({"2", "?"})), Contains("dim 'x.dim1'"));
   CHECK_THAT(error_of(relu_of({"none", "3"})), Contains("dim 'x.dim0'"));
   CHECK_THAT(error_of(relu_of({"-1", "3"})), Contains("dim 'x.dim0'"));
@@ -209,7 +215,8 @@ TEST_CASE("shape arithmetic is evaluated at load", "[onnx]") {
   CHECK(operators_of(*graph) == std::multiset<std::string>{"parameter", "reshape"});
 }
 
-TEST_CASE("an initialiser that is an input is a constant below IR version 4, and an input with a default from then on", "[onnx]") {
+TEST_CASE("an initialiser that is an input is a constant below IR version 4, and an input with a default from then on",
+          "[onnx]") {
   const auto build = [](std::int64_t ir) {
     Model model(13, ir);
     model.input("w", {"3"}).input("x", {"3"}).floats("w", {1, 2, 3}).output("y").node("Add", {"x", "w"}, {"y"});
@@ -251,7 +258,8 @@ TEST_CASE("external data is mapped, and only from the model's folder", "[onnx]")
     model.input("x", {"4"}).output("y").node("Add", {"x", "w"}, {"y"});
     auto& tensor = model.initializer("w", {4});
     tensor.set_data_location(TensorProto::EXTERNAL);
-    for (const auto& [key, value] : std::initializer_list<std::pair<std::string, std::string>>{{"location", location}, {"offset", offset}, {"length", length}}) {
+    for (const auto& [key, value] : std::initializer_list<std::pair<std::string, std::string>>{
+             {"location", location}, {"offset", offset}, {"length", length}}) {
       auto* entry = tensor.add_external_data();
       entry->set_key(key);
       entry->set_value(value);
@@ -302,7 +310,8 @@ TEST_CASE("what is wrong in a graph is named with its node", "[onnx]") {
 
   Model unknown;
   unknown.input("x", {"4"}).output("y").node("Frobnicate", {"x"}, {"y"}).set_domain("acme");
-  CHECK_THAT(error_of(unknown), Contains("node 'the_Frobnicate' (acme.Frobnicate)") && Contains("domain 'acme'") && Contains("m.onnx"));
+  CHECK_THAT(error_of(unknown),
+             Contains("node 'the_Frobnicate' (acme.Frobnicate)") && Contains("domain 'acme'") && Contains("m.onnx"));
   CHECK(load(unknown).error().kind == ErrorKind::kUnsupported);
 
   Model newer = relu_of({"4"});
@@ -341,7 +350,10 @@ TEST_CASE("nodes that do not stand in order are put in order", "[onnx]") {
 
 TEST_CASE("a composite operator becomes one node that knows its source", "[onnx]") {
   Model model;
-  model.input("x", {"2", "3", "4", "4"}).floats("s", {1, 2, 3}).output("y").node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"y"});
+  model.input("x", {"2", "3", "4", "4"})
+      .floats("s", {1, 2, 3})
+      .output("y")
+      .node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"y"});
   auto graph = load(model);
   REQUIRE(graph.has_value());
   CHECK(operators_of(*graph).count("batch_norm") == 1);
@@ -460,9 +472,12 @@ TEST_CASE("models in daily use import", "[onnx]") {
     for (const auto& entry : fs::directory_iterator(*corpora / folder)) {
       if (entry.path().extension() != ".onnx") continue;
       ImportOptions options;
-      if (entry.path().filename() == "det.onnx") options.shapes["x"] = {1, 3, 320, 320};
-      else if (entry.path().filename() == "rec.onnx") options.shapes["x"] = {1, 3, 48, 320};
-      else options.dims["*"] = 1;
+      if (entry.path().filename() == "det.onnx")
+        options.shapes["x"] = {1, 3, 320, 320};
+      else if (entry.path().filename() == "rec.onnx")
+        options.shapes["x"] = {1, 3, 48, 320};
+      else
+        options.dims["*"] = 1;
       auto graph = import_onnx(entry.path().string(), test_table(), options);
       INFO(entry.path() << ": " << error_of(graph));
       REQUIRE(graph.has_value());

@@ -12,7 +12,8 @@ namespace fusewright::frontend_onnx {
 inline std::shared_ptr<const ops::OpTable> test_table() {
   static const std::shared_ptr<const ops::OpTable> table = [] {
     const auto folder = tests::source_dir() / "rules";
-    auto rules = rule::load_rules({(folder / "operators.fuse").string(), (folder / "onnx").string()}, ops::OpTable::builtin());
+    auto rules =
+        rule::load_rules({(folder / "operators.fuse").string(), (folder / "onnx").string()}, ops::OpTable::builtin());
     if (!rules) throw std::runtime_error(print_error(rules.error()));
     return rules->table;
   }();

@@ -31,7 +31,9 @@ Graph random_graph(std::uint32_t seed) {
   std::vector<Value> values = {s.parameter(), s.parameter()};
   for (int i = 0; i < 40; ++i) {
     const auto pick = [&] { return values[random() % values.size()]; };
-    values.push_back(random() % 5 == 0 ? s.parameter() : random() % 3 == 0 ? s.unary(pick()) : s.binary(pick(), pick()));
+    values.push_back(random() % 5 == 0   ? s.parameter()
+                     : random() % 3 == 0 ? s.unary(pick())
+                                         : s.binary(pick(), pick()));
   }
   s.builder.set_results({values.back(), values[values.size() / 2]});
   return s.graph;

@@ -155,12 +155,15 @@ TEST_CASE("verify finds what a broken pass leaves behind", "[graph]") {
     change(graph);
     return error_of(verify(graph));
   };
-  CHECK(broken([](Graph& g) { std::swap(g[g.entry].nodes[2], g[g.entry].nodes[4]); }) == "node 'exp.4': it uses 'add.2', which comes later");
+  CHECK(broken([](Graph& g) { std::swap(g[g.entry].nodes[2], g[g.entry].nodes[4]); }) ==
+        "node 'exp.4': it uses 'add.2', which comes later");
   CHECK(broken([](Graph& g) { g.nodes[2].types[0] = f32({3, 2}); }) == "node 'add.2': its type is not f32[2,3]");
   CHECK(broken([](Graph& g) { g.nodes[2].name = "exp.4"; }) == "two nodes have the name 'exp.4'");
   CHECK(broken([](Graph& g) { g.nodes[2].operands[0].result = 1; }) == "node 'add.2': it uses result 1 of 'x.0'");
-  CHECK(broken([](Graph& g) { g.nodes[2].attrs.set("axis", std::int64_t{0}); }) == "node 'add.2': add has no attribute 'axis'");
-  CHECK(broken([](Graph& g) { g.nodes[2].sources = {SourceId(7)}; }) == "node 'add.2': it names a source node that is not there");
+  CHECK(broken([](Graph& g) { g.nodes[2].attrs.set("axis", std::int64_t{0}); }) ==
+        "node 'add.2': add has no attribute 'axis'");
+  CHECK(broken([](Graph& g) { g.nodes[2].sources = {SourceId(7)}; }) ==
+        "node 'add.2': it names a source node that is not there");
   CHECK(broken([](Graph& g) { g.nodes[2].computations = {g.entry}; }) == "node 'add.2': it has 1 bodies");
   CHECK(broken([](Graph& g) { g[g.entry].nodes.push_back(NodeId(2)); }) == "node 'add.2' is listed twice");
   CHECK_FALSE(broken([](Graph& g) { g.inputs.pop_back(); }).empty());
@@ -174,7 +177,8 @@ TEST_CASE("verify finds what a broken pass leaves behind", "[graph]") {
 }
 
 TEST_CASE("merging source sets keeps them sorted and without repeats", "[graph]") {
-  CHECK(merge({SourceId(1), SourceId(3)}, {SourceId(2), SourceId(3)}) == SourceSet{SourceId(1), SourceId(2), SourceId(3)});
+  CHECK(merge({SourceId(1), SourceId(3)}, {SourceId(2), SourceId(3)}) ==
+        SourceSet{SourceId(1), SourceId(2), SourceId(3)});
   CHECK(merge({}, {}).empty());
 }
 

@@ -7,9 +7,7 @@
 namespace fusewright::tests {
 
 /// Root of the source tree.
-inline std::filesystem::path source_dir() {
-  return FUSEWRIGHT_SOURCE_DIR;
-}
+inline std::filesystem::path source_dir() { return FUSEWRIGHT_SOURCE_DIR; }
 
 /// Folder of the model corpora: $FUSEWRIGHT_CORPORA, else a folder beside the source tree.
 /// @returns nothing where there is none; a test that needs one then says so with WARN and ends.

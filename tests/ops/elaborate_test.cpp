@@ -29,8 +29,8 @@ class TextBuilder final : public TermBuilder {
   }
   const std::string& text(TermValue value) const { return terms_[value.id].text; }
 
-  Result<std::vector<TermValue>> apply(OpId op, const std::vector<std::optional<TermValue>>& operands, const Attrs& attrs,
-                                       const Span&) override {
+  Result<std::vector<TermValue>> apply(OpId op, const std::vector<std::optional<TermValue>>& operands,
+                                       const Attrs& attrs, const Span&) override {
     std::vector<Type> types;
     std::string text;
     for (const auto& operand : operands) {
@@ -42,9 +42,12 @@ class TextBuilder final : public TermBuilder {
     FW_TRY(const std::vector<Type> results, ops_.infer(op, types, attrs));
     const std::string& name = ops_[op].name;
     std::string printed;
-    for (const auto& [key, value] : attrs.entries()) printed += (printed.empty() ? "" : ", ") + key + "=" + to_string(value);
-    if (name == "constant") text = to_string(attrs.entries()[0].second);
-    else text = name + (printed.empty() ? "" : "{" + printed + "}") + "(" + text + ")";
+    for (const auto& [key, value] : attrs.entries())
+      printed += (printed.empty() ? "" : ", ") + key + "=" + to_string(value);
+    if (name == "constant")
+      text = to_string(attrs.entries()[0].second);
+    else
+      text = name + (printed.empty() ? "" : "{" + printed + "}") + "(" + text + ")";
     std::vector<TermValue> values;
     for (std::size_t i = 0; i < results.size(); ++i)
       values.push_back(add(results.size() > 1 ? text + "." + std::to_string(i) : text, results[i]));
@@ -55,7 +58,9 @@ class TextBuilder final : public TermBuilder {
     if (function == "constant") return AttrValue(args.size() == 1 && text(args[0]) == "w");
     return TermBuilder::query(function, args, span);
   }
-  Result<TermValue> fold(TermValue value, const Span&) override { return add("fold(" + text(value) + ")", type(value)); }
+  Result<TermValue> fold(TermValue value, const Span&) override {
+    return add("fold(" + text(value) + ")", type(value));
+  }
 
  private:
   struct Term {
@@ -193,13 +198,16 @@ TEST_CASE("operators on tensors broadcast by explicit nodes", "[elaborate]") {
   CHECK(eval(bin(id("p"), "and", id("p"))) == "and(p, p)");
   CHECK(eval(unary("-", id("x"))) == "neg(x)");
   CHECK(eval(call("max", {id("w"), num(0)})) == "max(w, broadcast{dims=[], shape=[4]}(f32[]{0}))");
-  CHECK(eval(call("select", {id("p"), id("i"), num(0)})) == "select(p, i, broadcast{dims=[], shape=[2,3,4]}(s32[]{0}))");
+  CHECK(eval(call("select", {id("p"), id("i"), num(0)})) ==
+        "select(p, i, broadcast{dims=[], shape=[2,3,4]}(s32[]{0}))");
   CHECK(eval(bin(id("x"), "-", call("unsqueeze", {call("reduce_max", {id("x"), list({num(-1)})}), num(-1)}))) ==
-        "sub(x, broadcast{dims=[0,1], shape=[2,3,4]}(reshape{shape=[2,3]}(reshape{shape=[2,3,1]}(reduce_max{axes=[2]}(x)))))");
+        "sub(x, broadcast{dims=[0,1], "
+        "shape=[2,3,4]}(reshape{shape=[2,3]}(reshape{shape=[2,3,1]}(reduce_max{axes=[2]}(x)))))");
   CHECK(eval(bin(id("x"), "+", bin(id("c"), "along", num(0)))) == "add(x, broadcast{dims=[0], shape=[2,3,4]}(c))");
   CHECK(eval(bin(bin(id("w"), "along", num(-1)), "*", id("x"))) == "mul(broadcast{dims=[2], shape=[2,3,4]}(w), x)");
   CHECK(eval(bin(id("x"), "*", bin(num(2), "along", num(0)))) == "mul(x, broadcast{dims=[], shape=[2,3,4]}(f32[]{2}))");
-  CHECK(refusal(bin(id("x"), "+", id("c"))) == "error: operands of add: shapes [2,3,4] and [2] do not broadcast: axis 2 is 4 and 2");
+  CHECK(refusal(bin(id("x"), "+", id("c"))) ==
+        "error: operands of add: shapes [2,3,4] and [2] do not broadcast: axis 2 is 4 and 2");
   refusal(bin(id("x"), "+", bin(id("c"), "along", num(1))));
   refusal(bin(id("x"), "+", bin(id("c"), "along", num(7))));
   refusal(bin(id("x"), "+", bin(id("c"), "along", list({num(0), num(1)}))));
@@ -224,12 +232,14 @@ TEST_CASE("calls take operands and attributes by position and name", "[elaborate
   CHECK(eval(call("sub", {}, {{"b", id("x")}, {"a", id("x")}})) == "sub(x, x)");
   CHECK(eval(call("f64", {id("s")})) == "convert{dtype=f64}(s)");
   CHECK(eval(call("concat", {id("x"), id("x")}, {{"axis", num(0)}})) == "concat{axis=0}(x, x)");
-  CHECK(eval(field(call("top_k", {id("w")}, {{"k", num(2)}, {"axis", num(0)}}), "indices")) == "top_k{axis=0, dtype=s64, k=2, largest=true}(w).1");
+  CHECK(eval(field(call("top_k", {id("w")}, {{"k", num(2)}, {"axis", num(0)}}), "indices")) ==
+        "top_k{axis=0, dtype=s64, k=2, largest=true}(w).1");
   CHECK(eval(field(id("k"), "groups")) == "3");
   CHECK(eval(call("fold", {bin(id("w"), "*", id("w"))})) == "fold(mul(w, w))");
   CHECK(eval(call("constant", {id("w")})) == "true");
   CHECK(eval(call("constant", {id("x")})) == "false");
-  CHECK(eval(call("iota", {}, {{"shape", list({num(3)})}, {"dtype", id("s32")}})) == "iota{axis=0, dtype=s32, shape=[3]}()");
+  CHECK(eval(call("iota", {}, {{"shape", list({num(3)})}, {"dtype", id("s32")}})) ==
+        "iota{axis=0, dtype=s32, shape=[3]}()");
   CHECK(eval(call("broadcast_to", {id("w"), call("shape", {id("x")})})) == "broadcast{dims=[2], shape=[2,3,4]}(w)");
   CHECK(eval(call("squeeze", {call("unsqueeze", {id("w"), list({num(0), num(2)})}), list({num(0)})})) ==
         "reshape{shape=[4,1]}(reshape{shape=[1,4,1]}(w))");
@@ -269,17 +279,21 @@ TEST_CASE("a composite is one node where it is called, and its body where it is 
   CHECK(f.eval(call("softmax", {id("x")})) == "softmax{axis=2}(x)");
   const TermValue w = std::get<TermValue>(f.env["w"]);
   const OpId softmax = f.ops.find("softmax");
-  const Result<std::vector<TermValue>> body = elaborate_body(f.ops, softmax, {w}, {{"axis", std::int64_t{0}}}, f.builder);
+  const Result<std::vector<TermValue>> body =
+      elaborate_body(f.ops, softmax, {w}, {{"axis", std::int64_t{0}}}, f.builder);
   REQUIRE(body.has_value());
-  const std::string e = "exp(sub(w, broadcast{dims=[], shape=[4]}(reshape{shape=[]}(reshape{shape=[1]}(reduce_max{axes=[0]}(w))))))";
+  const std::string e =
+      "exp(sub(w, broadcast{dims=[], shape=[4]}(reshape{shape=[]}(reshape{shape=[1]}(reduce_max{axes=[0]}(w))))))";
   CHECK(f.builder.text((*body)[0]) ==
-        "div(" + e + ", broadcast{dims=[], shape=[4]}(reshape{shape=[]}(reshape{shape=[1]}(reduce_sum{axes=[0]}(" + e + ")))))");
+        "div(" + e + ", broadcast{dims=[], shape=[4]}(reshape{shape=[]}(reshape{shape=[1]}(reduce_sum{axes=[0]}(" + e +
+            ")))))");
 }
 
 TEST_CASE("composites have optional operands, variadic ones and several results", "[elaborate]") {
   Fixture f;
   REQUIRE(f.ops.add(composite("affine", {{"x"}, {"w"}, {"b", true}}, {}, {},
-                              {choose(call("present", {id("b")}), bin(bin(id("x"), "*", id("w")), "+", id("b")), bin(id("x"), "*", id("w")))})));
+                              {choose(call("present", {id("b")}), bin(bin(id("x"), "*", id("w")), "+", id("b")),
+                                      bin(id("x"), "*", id("w")))})));
   OpInfo both = composite("both", {{"first"}, {"rest", false, true}}, {},
                           {{"t", call("top_k", {id("first")}, {{"k", num(1)}, {"axis", num(0)}})}},
                           {field(id("t"), "values"), call("concat", {id("first"), id("rest")}, {{"axis", num(0)}})});
@@ -306,7 +320,8 @@ TEST_CASE("expressions print with no more parentheses than they need", "[print_e
   CHECK(print_expr(*bin(id("a"), "**", bin(id("b"), "**", num(2)))) == "a**b**2");
   CHECK(print_expr(*bin(unary("-", id("a")), "**", num(2))) == "(-a)**2");
   CHECK(print_expr(*bin(id("a"), "*", bin(id("b"), "along", num(1)))) == "a * b along 1");
-  CHECK(print_expr(*call("f", {id("x"), list({num(1), num(-2)})}, {{"k", real(2)}, {"..", id("c")}})) == "f(x, [1, -2], k = 2.0, ..c)");
+  CHECK(print_expr(*call("f", {id("x"), list({num(1), num(-2)})}, {{"k", real(2)}, {"..", id("c")}})) ==
+        "f(x, [1, -2], k = 2.0, ..c)");
   CHECK(print_expr(*slice(call("shape", {id("x")}), num(1), nullptr)) == "shape(x)[1:]");
   CHECK(print_expr(*choose(bin(id("a"), "<", num(1)), id("b"), id("c"))) == "b if a < 1 else c");
   CHECK(print_expr(*unary("not", bin(id("a"), "and", id("b")))) == "not (a and b)");

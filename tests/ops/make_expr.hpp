@@ -48,19 +48,25 @@ inline ExprPtr call(std::string name, std::vector<ExprPtr> args, Named named = {
 inline ExprPtr bin(ExprPtr left, std::string op, ExprPtr right) {
   return make(Expr::Kind::kBinary, std::move(op), {std::move(left), std::move(right)});
 }
-inline ExprPtr unary(std::string op, ExprPtr operand) { return make(Expr::Kind::kUnary, std::move(op), {std::move(operand)}); }
+inline ExprPtr unary(std::string op, ExprPtr operand) {
+  return make(Expr::Kind::kUnary, std::move(op), {std::move(operand)});
+}
 inline ExprPtr choose(ExprPtr condition, ExprPtr yes, ExprPtr no) {
   return make(Expr::Kind::kConditional, "", {std::move(condition), std::move(yes), std::move(no)});
 }
-inline ExprPtr index(ExprPtr base, ExprPtr at) { return make(Expr::Kind::kIndex, "", {std::move(base), std::move(at)}); }
+inline ExprPtr index(ExprPtr base, ExprPtr at) {
+  return make(Expr::Kind::kIndex, "", {std::move(base), std::move(at)});
+}
 inline ExprPtr slice(ExprPtr base, ExprPtr first, ExprPtr last) {
   return make(Expr::Kind::kSlice, "", {std::move(base), std::move(first), std::move(last)});
 }
-inline ExprPtr field(ExprPtr base, std::string name) { return make(Expr::Kind::kResult, std::move(name), {std::move(base)}); }
+inline ExprPtr field(ExprPtr base, std::string name) {
+  return make(Expr::Kind::kResult, std::move(name), {std::move(base)});
+}
 
 /// A composite operator with these operands and attributes, `lets` and results.
-inline ops::OpInfo composite(std::string name, std::vector<ops::OperandSpec> operands, std::vector<ops::AttrSpec> attrs, Named lets,
-                             std::vector<ExprPtr> results) {
+inline ops::OpInfo composite(std::string name, std::vector<ops::OperandSpec> operands, std::vector<ops::AttrSpec> attrs,
+                             Named lets, std::vector<ExprPtr> results) {
   ops::OpInfo info;
   info.name = std::move(name);
   info.op_class = ops::OpClass::kComposite;

@@ -75,7 +75,8 @@ TEST_CASE("attributes are completed, converted and normalised", "[op_table]") {
   CHECK(complete("reduce_sum", {f32({2, 3, 4})}, {{"axes", Ints{-1, 0}}})->get<Ints>("axes") == Ints{2, 0});
   CHECK(complete("reshape", {f32({6})}, {{"shape", Ints{2, 3}}})->get<Shape>("shape") == Shape{2, 3});
   CHECK(complete("dot", {f32({2, 3}), f32({3, 4})}, {})->get<Ints>("rhs_contract") == Ints{0});
-  CHECK(complete("dot", {f32({5, 2, 3}), f32({5, 3, 4})}, {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}})->get<Ints>("rhs_contract") == Ints{1});
+  CHECK(complete("dot", {f32({5, 2, 3}), f32({5, 3, 4})}, {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}})
+            ->get<Ints>("rhs_contract") == Ints{1});
   CHECK(complete("conv", {f32({1, 3, 8, 8}), f32({4, 3, 3, 3})}, {})->get<Ints>("strides") == Ints{1, 1});
   CHECK(complete("arg_max", {f32({2})}, {{"axis", std::int64_t{0}}})->get<DType>("dtype") == DType::kS64);
 
@@ -87,7 +88,8 @@ TEST_CASE("attributes are completed, converted and normalised", "[op_table]") {
   CHECK_FALSE(complete("reduce_sum", {f32({2})}, {{"axes", Ints{-2}}}).has_value());
   CHECK_FALSE(complete("reduce_sum", {f32({2})}, {{"axes", Ints{1}}}).has_value());
   CHECK(complete("add", {f32({2})}, {}).error().diagnostics[0].message == "add takes 2 operands, not 1");
-  CHECK(complete("add", {f32({2}), f32({2}), f32({2})}, {}).error().diagnostics[0].message == "add takes 2 operands, not 3");
+  CHECK(complete("add", {f32({2}), f32({2}), f32({2})}, {}).error().diagnostics[0].message ==
+        "add takes 2 operands, not 3");
   CHECK_FALSE(complete("add", {f32({2}), Type()}, {}).has_value());
   CHECK_FALSE(complete("add", {f32({2}), Type::token()}, {}).has_value());
 }
@@ -111,7 +113,8 @@ TEST_CASE("elementwise operators take one shape and the dtypes they compute on",
   CHECK(refuses("select", {f32({2}), f32({2}), f32({2})}));
   CHECK(refuses("select", {pred({}), f32({2}), f32({2})}));
   CHECK(refuses("bitcast", {f32({2})}, {{"dtype", DType::kF64}}));
-  CHECK(refuses("reduce_precision", {f32({2})}, {{"exponent_bits", std::int64_t{0}}, {"mantissa_bits", std::int64_t{3}}}));
+  CHECK(refuses("reduce_precision", {f32({2})},
+                {{"exponent_bits", std::int64_t{0}}, {"mantissa_bits", std::int64_t{3}}}));
 }
 
 TEST_CASE("movement operators check ranks, axes and extents", "[op_table]") {
@@ -128,7 +131,8 @@ TEST_CASE("movement operators check ranks, axes and extents", "[op_table]") {
   CHECK(refuses("broadcast", {f32({3, 2})}, {{"dims", Ints{1, 0}}, {"shape", Shape{2, 3}}}));
   CHECK(refuses("broadcast", {f32({1})}, {{"dims", Ints{0}}, {"shape", Shape{5}}}));
   CHECK(refuses("broadcast", {f32({})}, {{"dims", Ints{}}, {"shape", Shape{-1}}}));
-  CHECK(refuses("broadcast", {f32({})}, {{"dims", Ints{}}, {"shape", Shape{std::int64_t{1} << 40, std::int64_t{1} << 40}}}));
+  CHECK(refuses("broadcast", {f32({})},
+                {{"dims", Ints{}}, {"shape", Shape{std::int64_t{1} << 40, std::int64_t{1} << 40}}}));
   CHECK(refuses("reshape", {f32({2, 6})}, {{"shape", Shape{5}}}));
   CHECK(refuses("reshape", {f32({2, 6})}, {{"shape", Shape{-2, -6}}}));
   CHECK(refuses("transpose", {f32({2, 3})}, {{"perm", Ints{0}}}));
@@ -168,27 +172,34 @@ TEST_CASE("reductions, scans and sorts name their axes", "[op_table]") {
 
 TEST_CASE("dot gives batch axes, then the free ones of each side", "[op_table]") {
   CHECK(infer("dot", {f32({2, 3}), f32({3, 4})}) == "f32[2,4]");
-  CHECK(infer("dot", {f32({5, 2, 3}), f32({5, 3, 4})}, {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}}) == "f32[5,2,4]");
+  CHECK(infer("dot", {f32({5, 2, 3}), f32({5, 3, 4})}, {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}}) ==
+        "f32[5,2,4]");
   CHECK(infer("dot", {f32({3}), f32({3})}) == "f32[]");
   CHECK(infer("dot", {f32({2}), f32({3})}, {{"lhs_contract", Ints{}}, {"rhs_contract", Ints{}}}) == "f32[2,3]");
-  CHECK(infer("dot", {Type::tensor(DType::kS8, {2, 3}), Type::tensor(DType::kS8, {3, 4})}, {{"dtype", DType::kS32}}) == "s32[2,4]");
+  CHECK(infer("dot", {Type::tensor(DType::kS8, {2, 3}), Type::tensor(DType::kS8, {3, 4})}, {{"dtype", DType::kS32}}) ==
+        "s32[2,4]");
   CHECK(infer("dot", {f32({n, 3}), f32({3, 4})}) == "f32[n,4]");
   CHECK(refuses("dot", {f32({2, 3}), f32({4, 5})}));
   CHECK(refuses("dot", {f32({}), f32({})}));
   CHECK(refuses("dot", {f32({2, 3}), s32({3, 4})}));
   CHECK(refuses("dot", {f32({2, 3}), f32({3, 4})}, {{"dtype", DType::kS32}}));
   CHECK(refuses("dot", {f32({2, 3}), f32({3, 4})}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{}}}));
-  CHECK(refuses("dot", {f32({2, 2}), f32({2, 2})}, {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}, {"lhs_contract", Ints{0}}, {"rhs_contract", Ints{1}}}));
+  CHECK(
+      refuses("dot", {f32({2, 2}), f32({2, 2})},
+              {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}, {"lhs_contract", Ints{0}}, {"rhs_contract", Ints{1}}}));
 }
 
 TEST_CASE("conv follows strides, pads, dilations, groups and layouts", "[op_table]") {
   const std::vector<Type> image = {f32({1, 3, 224, 224}), f32({64, 3, 7, 7})};
-  CHECK(infer("conv", image, {{"strides", Ints{2, 2}}, {"pad_low", Ints{3, 3}}, {"pad_high", Ints{3, 3}}}) == "f32[1,64,112,112]");
+  CHECK(infer("conv", image, {{"strides", Ints{2, 2}}, {"pad_low", Ints{3, 3}}, {"pad_high", Ints{3, 3}}}) ==
+        "f32[1,64,112,112]");
   CHECK(infer("conv", image, {{"rhs_dilation", Ints{2, 2}}}) == "f32[1,64,212,212]");
   CHECK(infer("conv", {f32({1, 4, 5}), f32({8, 1, 3})}, {{"groups", std::int64_t{4}}}) == "f32[1,8,3]");
   CHECK(infer("conv", {f32({1, 8, 8, 3}), f32({3, 3, 3, 16})},
-              {{"lhs_spec", Ints{0, 3, 1, 2}}, {"rhs_spec", Ints{3, 2, 0, 1}}, {"out_spec", Ints{0, 3, 1, 2}}}) == "f32[1,6,6,16]");
-  CHECK(infer("conv", {f32({1, 1, 4}), f32({1, 1, 3})}, {{"lhs_dilation", Ints{2}}, {"pad_low", Ints{2}}, {"pad_high", Ints{2}}}) == "f32[1,1,9]");
+              {{"lhs_spec", Ints{0, 3, 1, 2}}, {"rhs_spec", Ints{3, 2, 0, 1}}, {"out_spec", Ints{0, 3, 1, 2}}}) ==
+        "f32[1,6,6,16]");
+  CHECK(infer("conv", {f32({1, 1, 4}), f32({1, 1, 3})},
+              {{"lhs_dilation", Ints{2}}, {"pad_low", Ints{2}}, {"pad_high", Ints{2}}}) == "f32[1,1,9]");
   CHECK(infer("conv", {f32({1, 1, 2}), f32({1, 1, 3})}) == "f32[1,1,0]");
   CHECK(infer("conv", {f32({1, 3, n}), f32({4, 3, 3})}, {{"strides", Ints{2}}}) == "f32[1,4,floordiv(n - 3, 2) + 1]");
   CHECK(refuses("conv", {f32({1, 4, 5, 5}), f32({8, 3, 3, 3})}));
@@ -204,8 +215,10 @@ TEST_CASE("conv follows strides, pads, dilations, groups and layouts", "[op_tabl
 
 TEST_CASE("windows count how often they fit", "[op_table]") {
   CHECK(infer("reduce_window_max", {f32({1, 1, 112, 112})},
-              {{"window", Ints{1, 1, 3, 3}}, {"strides", Ints{1, 1, 2, 2}}, {"pad_low", Ints{0, 0, 1, 1}}, {"pad_high", Ints{0, 0, 1, 1}}}) ==
-        "f32[1,1,56,56]");
+              {{"window", Ints{1, 1, 3, 3}},
+               {"strides", Ints{1, 1, 2, 2}},
+               {"pad_low", Ints{0, 0, 1, 1}},
+               {"pad_high", Ints{0, 0, 1, 1}}}) == "f32[1,1,56,56]");
   CHECK(infer("reduce_window_sum", {f32({5})}, {{"window", Ints{2}}, {"window_dilation", Ints{3}}}) == "f32[2]");
   CHECK(infer("reduce_window_sum", {f32({5})}, {{"window", Ints{9}}}) == "f32[0]");
   CHECK(refuses("reduce_window_sum", {f32({5})}, {{"window", Ints{0}}}));
@@ -216,11 +229,17 @@ TEST_CASE("windows count how often they fit", "[op_table]") {
 TEST_CASE("indexing operators give each axis one role", "[op_table]") {
   CHECK(infer("take", {f32({7, 8}), s32({2, 3})}, {{"axis", std::int64_t{1}}}) == "f32[7,2,3]");
   CHECK(infer("take_along", {f32({7, 8}), s32({7, 2})}, {{"axis", std::int64_t{1}}}) == "f32[7,2]");
-  const Attrs rows = {{"offset_dims", Ints{1}}, {"collapsed_slice_dims", Ints{0}}, {"start_index_map", Ints{0}},
-                      {"index_vector_dim", std::int64_t{1}}, {"slice_sizes", Ints{1, 8}}};
+  const Attrs rows = {{"offset_dims", Ints{1}},
+                      {"collapsed_slice_dims", Ints{0}},
+                      {"start_index_map", Ints{0}},
+                      {"index_vector_dim", std::int64_t{1}},
+                      {"slice_sizes", Ints{1, 8}}};
   CHECK(infer("gather", {f32({7, 8}), s32({5})}, rows) == "f32[5,8]");
-  const Attrs updates = {{"update_window_dims", Ints{1}}, {"inserted_window_dims", Ints{0}}, {"scatter_dims_to_operand_dims", Ints{0}},
-                         {"index_vector_dim", std::int64_t{1}}, {"combiner", std::string("add")}};
+  const Attrs updates = {{"update_window_dims", Ints{1}},
+                         {"inserted_window_dims", Ints{0}},
+                         {"scatter_dims_to_operand_dims", Ints{0}},
+                         {"index_vector_dim", std::int64_t{1}},
+                         {"combiner", std::string("add")}};
   CHECK(infer("scatter", {f32({7, 8}), s32({5, 1}), f32({5, 8})}, updates) == "f32[7,8]");
   CHECK(infer("dynamic_slice", {f32({7, 8}), s32({}), s32({})}, {{"sizes", Ints{2, 8}}}) == "f32[2,8]");
   CHECK(infer("dynamic_update_slice", {f32({7, 8}), f32({1, 8}), s32({}), s32({})}) == "f32[7,8]");
@@ -254,7 +273,8 @@ TEST_CASE("sources state their types, control flow cannot be inferred", "[op_tab
   CHECK(infer("constant", {}, {{"value", std::make_shared<const Tensor>(vector_tensor({1, 2}))}}) == "s64[2]");
   CHECK(infer("iota", {}, {{"shape", Shape{2, 3}}, {"dtype", DType::kS32}, {"axis", std::int64_t{1}}}) == "s32[2,3]");
   CHECK(infer("rng_uniform", {f32({}), f32({})}, {{"shape", Shape{2}}, {"dtype", DType::kF32}}) == "f32[2]");
-  CHECK(infer("rng_bit_generator", {Type::tensor(DType::kU64, {2})}, {{"shape", Shape{4}}, {"dtype", DType::kU32}}) == "u64[2] u32[4]");
+  CHECK(infer("rng_bit_generator", {Type::tensor(DType::kU64, {2})}, {{"shape", Shape{4}}, {"dtype", DType::kU32}}) ==
+        "u64[2] u32[4]");
   CHECK(refuses("constant", {}, {{"value", TensorHandle()}}));
   CHECK(refuses("iota", {}, {{"shape", Shape{2}}, {"dtype", DType::kS32}, {"axis", std::int64_t{1}}}));
   CHECK(refuses("rng_uniform", {f32({2}), f32({})}, {{"shape", Shape{2}}, {"dtype", DType::kF32}}));
@@ -266,8 +286,9 @@ TEST_CASE("a composite operator's types come from its body", "[op_table]") {
   OpTable more = table();
   // mean(x; axes) over the last axis by default
   AttrSpec axes{"axes", AttrKind::kInts, AttrValue(Ints{-1}), false, 0};
-  REQUIRE(more.add(composite("mean", {{"x"}}, {axes}, {},
-                             {bin(call("reduce_sum", {id("x")}, {{"axes", id("axes")}}), "/", call("size", {id("x"), id("axes")}))})));
+  REQUIRE(more.add(composite(
+      "mean", {{"x"}}, {axes}, {},
+      {bin(call("reduce_sum", {id("x")}, {{"axes", id("axes")}}), "/", call("size", {id("x"), id("axes")}))})));
   const OpId mean = more.find("mean");
   const std::vector<Type> operands = {f32({4, 8})};
   const Attrs attrs = more.complete_attrs(mean, {}, operands).value();
@@ -287,7 +308,8 @@ TEST_CASE("a composite operator made of itself, or too large, is an error and no
   std::string previous = "exp";
   for (int i = 0; i < 30; ++i) {
     const std::string next = "level" + std::to_string(i);
-    REQUIRE(more.add(composite(next, {{"x"}}, {}, {}, {bin(call(previous, {id("x")}), "+", call(previous, {id("x")}))})));
+    REQUIRE(
+        more.add(composite(next, {{"x"}}, {}, {}, {bin(call(previous, {id("x")}), "+", call(previous, {id("x")}))})));
     previous = next;
   }
   CHECK_FALSE(more.infer(more.find(previous), operands, {}).has_value());

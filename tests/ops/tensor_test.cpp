@@ -36,9 +36,10 @@ std::string npy(const std::string& header, const std::string& data) {
   return out + header + data;
 }
 
-constexpr DType kAll[] = {DType::kPred, DType::kS8,  DType::kS16, DType::kS32, DType::kS64,     DType::kU8,     DType::kU16,
-                          DType::kU32,  DType::kU64, DType::kF16, DType::kBF16, DType::kF32,    DType::kF64,    DType::kS4,
-                          DType::kU4,   DType::kF8E4M3FN, DType::kF8E5M2, DType::kC64, DType::kC128};
+constexpr DType kAll[] = {DType::kPred,     DType::kS8,     DType::kS16, DType::kS32, DType::kS64,
+                          DType::kU8,       DType::kU16,    DType::kU32, DType::kU64, DType::kF16,
+                          DType::kBF16,     DType::kF32,    DType::kF64, DType::kS4,  DType::kU4,
+                          DType::kF8E4M3FN, DType::kF8E5M2, DType::kC64, DType::kC128};
 
 }  // namespace
 
@@ -115,7 +116,9 @@ TEST_CASE("integers wrap from integers and saturate from floats", "[tensor]") {
 }
 
 TEST_CASE("small constants are equal by their bits, large ones only to themselves", "[tensor]") {
-  const auto handle = [](std::int64_t count) { return std::make_shared<const Tensor>(make_tensor(DType::kF32, {count}).value()); };
+  const auto handle = [](std::int64_t count) {
+    return std::make_shared<const Tensor>(make_tensor(DType::kF32, {count}).value());
+  };
   CHECK(same_constant(handle(1024), handle(1024)));
   CHECK(hash_constant(handle(1024)) == hash_constant(handle(1024)));
   CHECK_FALSE(same_constant(handle(1025), handle(1025)));
@@ -186,7 +189,8 @@ TEST_CASE("an .npy file is written and read back with every dtype that it can ho
 
 TEST_CASE("an .npy file in Fortran order is read in row-major order", "[npy]") {
   const Folder folder;
-  const std::string path = folder.write("f.npy", npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", "\1\4\2\5\3\6"));
+  const std::string path =
+      folder.write("f.npy", npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", "\1\4\2\5\3\6"));
   const Tensor tensor = read_npy(path).value();
   for (std::int64_t i = 0; i < 6; ++i) CHECK(get_int(tensor, i) == i + 1);
 }
@@ -206,7 +210,8 @@ TEST_CASE("a broken .npy file is an error that names it", "[npy]") {
       npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "12345678"),
       npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", "12345678"),
       npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "12345678"),
-      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4611686018427387904), }", "12345678"),
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4611686018427387904), }",
+          "12345678"),
       npy("{'descr': '<f4', 'fortran_order': False, 'shape': (281474976710656,), }", "12345678"),
       npy("{'descr': '<f4', 'fortran_order': 1, 'shape': (2,), }", "12345678"),
       npy("{'descr': '<f4', 'shape': (2,), }", "12345678"),

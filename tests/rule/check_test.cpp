@@ -44,7 +44,8 @@ TEST_CASE("the order of rule files does not matter", "[rule]") {
     const auto& b = backward->rewrites[i];
     CHECK(a.name == b.name);
     REQUIRE(a.variants.size() == b.variants.size());
-    for (std::size_t v = 0; v < a.variants.size(); ++v) CHECK(dump(*forward, a.variants[v]) == dump(*backward, b.variants[v]));
+    for (std::size_t v = 0; v < a.variants.size(); ++v)
+      CHECK(dump(*forward, a.variants[v]) == dump(*backward, b.variants[v]));
   }
 }
 
@@ -59,7 +60,8 @@ TEST_CASE("one line makes an operator with a recogniser and an expansion", "[rul
   CHECK(dump(set, recognise.variants[0]) == "mul(mul(0.5, x), add(1, erf(mul(x, ~0.707107:literal_1))))");
   CHECK(ops::print_expr(*recognise.variants[0].to[0]) == "gelu(x, literal_1 = literal_1)");
   const auto& literal = recognise.variants[0].nodes;
-  const auto at = std::find_if(literal.begin(), literal.end(), [](const auto& node) { return node.literal.approximate; });
+  const auto at =
+      std::find_if(literal.begin(), literal.end(), [](const auto& node) { return node.literal.approximate; });
   REQUIRE(at != literal.end());
   CHECK(at->literal.tolerance == Approx(5e-9));
   const auto& expand = rewrite(set, "expand-gelu");
@@ -96,7 +98,8 @@ TEST_CASE("optional operands make one pattern for each combination", "[rule]") {
 }
 
 TEST_CASE("several results each have their expansion, without what they do not need", "[rule]") {
-  const RuleSet set = check("op f(x) -> (a, b) { let t = top_k(x, k = 2, axis = 0)  let u = exp(x)  a = t.values  b = u }");
+  const RuleSet set =
+      check("op f(x) -> (a, b) { let t = top_k(x, k = 2, axis = 0)  let u = exp(x)  a = t.values  b = u }");
   const auto& rule = rewrite(set, "expand-f");
   REQUIRE(rule.variants.size() == 2);
   CHECK(rule.variants[0].steps.empty());
@@ -107,7 +110,8 @@ TEST_CASE("several results each have their expansion, without what they do not n
 }
 
 TEST_CASE("choices and optional parts are multiplied out", "[rule]") {
-  const RuleSet set = check("rewrite r { match ((exp(x) | log(x)) [+ b]?) as y where rank(y) == 2 to abs(x) * (b ?? 1) }");
+  const RuleSet set =
+      check("rewrite r { match ((exp(x) | log(x)) [+ b]?) as y where rank(y) == 2 to abs(x) * (b ?? 1) }");
   const auto& rule = rewrite(set, "r");
   REQUIRE(rule.variants.size() == 4);
   CHECK(dump(set, rule.variants[0]) == "add(exp(x), b) as y");

@@ -37,8 +37,9 @@ TEST_CASE("rule files that were damaged give errors with a place and never a cra
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     return (state >> 33) % below;
   };
-  const std::string pieces[] = {"(", ")", "{", "}", "[", "]", "+", "|", "|>", "as", "?", "~", "..", "x", "1e999", "\"", "along",
-                                "99999999999999999999", "\xff", "= ", ":", "match ", "fold", "#", "//", "_"};
+  const std::string pieces[] = {"(",    ")",  "{", "}",      "[",    "]",     "+",  "|",     "|>",
+                                "as",   "?",  "~", "..",     "x",    "1e999", "\"", "along", "99999999999999999999",
+                                "\xff", "= ", ":", "match ", "fold", "#",     "//", "_"};
   for (const auto& path : files_in("rules")) {
     const std::string text = read_text(path);
     for (int round = 0; round < 60; ++round) {

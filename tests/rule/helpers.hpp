@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <set>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -58,7 +58,8 @@ inline std::string errors_of(const std::string& text, const std::string& name = 
 }
 
 inline const RewriteRule& rewrite(const RuleSet& set, const std::string& name) {
-  const auto at = std::find_if(set.rewrites.begin(), set.rewrites.end(), [&](const auto& rule) { return rule.name == name; });
+  const auto at =
+      std::find_if(set.rewrites.begin(), set.rewrites.end(), [&](const auto& rule) { return rule.name == name; });
   if (at == set.rewrites.end()) FAIL("no rewrite " << name);
   return *at;
 }
@@ -72,8 +73,10 @@ inline std::string dump(const RuleSet& set, const RewriteVariant& variant, std::
     case PatternNode::Kind::kWildcard: return node.optional ? "_?" : "_";
     case PatternNode::Kind::kLiteral: {
       std::ostringstream out;
-      if (node.literal.any) out << "number";
-      else out << (node.literal.approximate ? "~" : "") << node.literal.value;
+      if (node.literal.any)
+        out << "number";
+      else
+        out << (node.literal.approximate ? "~" : "") << node.literal.value;
       if (!node.literal.bind.empty()) out << ":" << node.literal.bind;
       return out.str();
     }
@@ -81,13 +84,16 @@ inline std::string dump(const RuleSet& set, const RewriteVariant& variant, std::
   }
   for (const OpId op : node.ops.ops) text += (text.empty() ? "" : "|") + (*set.table)[op].name;
   std::string inside;
-  for (const std::uint32_t operand : node.operands) inside += (inside.empty() ? "" : ", ") + dump(set, variant, operand);
+  for (const std::uint32_t operand : node.operands)
+    inside += (inside.empty() ? "" : ", ") + dump(set, variant, operand);
   for (const auto& attr : node.attrs) {
     inside += (inside.empty() ? "" : ", ") + attr.attr + " = " + (attr.value ? ops::to_string(*attr.value) : attr.bind);
   }
   text += "(" + inside + ")";
   return node.name.empty() ? text : text + " as " + node.name;
 }
-inline std::string dump(const RuleSet& set, const RewriteVariant& variant) { return dump(set, variant, variant.roots[0]); }
+inline std::string dump(const RuleSet& set, const RewriteVariant& variant) {
+  return dump(set, variant, variant.roots[0]);
+}
 
 }  // namespace fusewright::rule::testing

@@ -6,8 +6,8 @@ using namespace fusewright::rule::testing;
 
 namespace {
 
-/// The tokens of a rule file without what the printer lays out afresh: blanks, comments, separators, round brackets, and
-/// `where`, which comes out once for each condition.
+/// The tokens of a rule file without what the printer lays out afresh: blanks, comments, separators, round brackets,
+/// and `where`, which comes out once for each condition.
 std::vector<std::string> tokens(const std::string& text) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < text.size();) {

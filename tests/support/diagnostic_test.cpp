@@ -8,7 +8,9 @@ using namespace fusewright;
 
 namespace {
 
-SourcePtr text(std::string content) { return std::make_shared<const SourceText>(SourceText{"a.fuse", std::move(content)}); }
+SourcePtr text(std::string content) {
+  return std::make_shared<const SourceText>(SourceText{"a.fuse", std::move(content)});
+}
 
 Result<int> parse(bool good) {
   if (!good) return fail("not good");
@@ -23,7 +25,8 @@ Result<int> twice(bool good) {
 
 TEST_CASE("a diagnostic shows file, line, column, the line and a caret under the place", "[diagnostic]") {
   const SourcePtr source = text("op f(x) = x\nop g(x) = redce(x)\n");
-  Diagnostic diagnostic{Severity::kError, {source, 22, 27}, "there is no operator 'redce'", {}, "did you mean 'reduce'?"};
+  Diagnostic diagnostic{
+      Severity::kError, {source, 22, 27}, "there is no operator 'redce'", {}, "did you mean 'reduce'?"};
   diagnostic.notes.push_back({{source, 0, 2}, "the first one"});
   CHECK(print_diagnostic(diagnostic) ==
         "a.fuse:2:11: error: there is no operator 'redce'\n"

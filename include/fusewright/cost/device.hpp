@@ -20,15 +20,15 @@ struct MemoryLevel {
 /// A machine as the cost model sees it; read from a JSON file under backends/devices.
 struct Device {
   std::string name;
-  std::string target;           ///< "x86" or "nvptx:sm_90"
-  schedule::Target shape;       ///< what schedules depend on
+  std::string target;      ///< "x86" or "nvptx:sm_90"
+  schedule::Target shape;  ///< what schedules depend on
   double launch_seconds = 0;
   std::vector<MemoryLevel> memory;  ///< nearest first
   /// Peak rates with every core: simple operations per second on f32 vectors; others relative to it, by dtype name.
   double unit_rate = 0;
-  double contraction_flops = 0; ///< f32 multiply-adds count 2
+  double contraction_flops = 0;                              ///< f32 multiply-adds count 2
   std::vector<std::pair<std::string, double>> dtype_factor;  ///< {"f64", 0.5}, {"bf16", 2.0 for contraction}, ...
-  std::int64_t parallelism_for_peak = 1;  ///< tasks or threads needed to reach the rates
+  std::int64_t parallelism_for_peak = 1;                     ///< tasks or threads needed to reach the rates
 };
 /// Errors: an unreadable file, JSON that is not a device, figures that are not positive; each names the file.
 Result<Device> load_device(const std::string& path);
@@ -42,9 +42,9 @@ struct KernelCost {
   std::string explanation;                     ///< the binding term with its numbers
 };
 
-/// Launch overhead plus the larger of work over rate and, for each level, bytes over bandwidth, corrected for registers,
-/// occupancy and parallelism. `input_in_cache[i]` says that an earlier kernel of the plan has just made input i: it is read
-/// from the nearest level that holds twice its size. Inputs not listed come from the last level.
+/// Launch overhead plus the larger of work over rate and, for each level, bytes over bandwidth, corrected for
+/// registers, occupancy and parallelism. `input_in_cache[i]` says that an earlier kernel of the plan has just made
+/// input i: it is read from the nearest level that holds twice its size. Inputs not listed come from the last level.
 KernelCost kernel_cost(const region::Region& region, const schedule::Schedule& schedule, const Device& device,
                        const std::vector<bool>& input_in_cache = {});
 

@@ -19,13 +19,13 @@ namespace fusewright::driver {
 
 /// What a user says about one compilation; the command line's options under the same names.
 struct CompileOptions {
-  std::string model;                 ///< path of an ONNX or HLO text file
-  std::vector<std::string> rules;    ///< folders or files that add to the built-in library
+  std::string model;               ///< path of an ONNX or HLO text file
+  std::vector<std::string> rules;  ///< folders or files that add to the built-in library
   bool builtin_rules = true;
   bool fuse = true;
-  std::string device = "cpu";        ///< a row of the backend table: "cpu", "sim", "cuda"
-  std::string device_file;           ///< name or path of a device description; empty for the backend's own
-  rule::Exactness exactness;         ///< allowed classes
+  std::string device = "cpu";  ///< a row of the backend table: "cpu", "sim", "cuda"
+  std::string device_file;     ///< name or path of a device description; empty for the backend's own
+  rule::Exactness exactness;   ///< allowed classes
   std::map<std::string, std::vector<std::int64_t>> shapes;
   std::map<std::string, std::int64_t> dims;
   std::map<std::string, ops::TensorHandle> inputs;
@@ -39,13 +39,13 @@ struct CompileOptions {
 
 /// Everything that came of it, each a plain value.
 struct Compilation {
-  graph::Graph imported;                          ///< the model as read
+  graph::Graph imported;  ///< the model as read
   std::shared_ptr<const rule::RuleSet> rules;
-  std::optional<saturate::Saturated> saturated;   ///< absent without fusion
+  std::optional<saturate::Saturated> saturated;  ///< absent without fusion
   std::shared_ptr<const plan::Plan> plan;
   cost::Device device;
-  std::vector<kernel::Kernel> kernels;            ///< one for each group, in order; an empty one for groups without a kernel
-  std::vector<std::string> stop_reasons;          ///< limits that were reached
+  std::vector<kernel::Kernel> kernels;    ///< one for each group, in order; an empty one for groups without a kernel
+  std::vector<std::string> stop_reasons;  ///< limits that were reached
   std::vector<std::pair<std::string, double>> phases;  ///< seconds, in order
 };
 
@@ -58,7 +58,7 @@ Result<Compilation> plan(const CompileOptions& options);
 struct Backend {
   std::string name;
   kernel::TargetFamily family;
-  std::string device;           ///< its default device description
+  std::string device;  ///< its default device description
   kernel::CompileFn compile;
 };
 const std::vector<Backend>& backends();

@@ -19,10 +19,11 @@ struct RuleTestResult {
   Span span;
 };
 
-/// Builds each example's graph, saturates it with the rules and plans it for a device: a `test` passes when its rule fired and all
-/// that it states came out, a `reject` when its rule did not fire, for the guard that it names.
+/// Builds each example's graph, saturates it with the rules and plans it for a device: a `test` passes when its rule
+/// fired and all that it states came out, a `reject` when its rule did not fire, for the guard that it names.
 /// @param files  examples from sources of these names only; empty for all.
-Result<std::vector<RuleTestResult>> run_rule_tests(std::shared_ptr<const rule::RuleSet> rules, const cost::Device& device,
+Result<std::vector<RuleTestResult>> run_rule_tests(std::shared_ptr<const rule::RuleSet> rules,
+                                                   const cost::Device& device,
                                                    const std::vector<std::string>& files = {});
 
 }  // namespace fusewright::driver

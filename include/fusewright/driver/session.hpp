@@ -12,8 +12,8 @@ namespace fusewright::driver {
 /// Where a run's inputs come from.
 struct InputOptions {
   std::vector<std::pair<std::string, std::string>> files;  ///< `--input NAME|INDEX=FILE.npy`, in order
-  std::string data;                                        ///< `--data DIR` with input_N and output_N as .pb or .npy; or empty
-  std::uint64_t seed = 0;                                  ///< of inputs that are not given
+  std::string data;        ///< `--data DIR` with input_N and output_N as .pb or .npy; or empty
+  std::uint64_t seed = 0;  ///< of inputs that are not given
 };
 
 /// The tensors given by file, by the name or number under which they were given. Errors name the file.
@@ -21,8 +21,8 @@ Result<std::map<std::string, ops::TensorHandle>> read_inputs(const InputOptions&
 
 /// One tensor for each entry parameter: given, else its default, else made from the seed.
 /// Errors: a given tensor of another dtype or shape, a name or number that no input has.
-Result<std::vector<ops::Tensor>> bind_inputs(const graph::Graph& graph, const std::map<std::string, ops::TensorHandle>& given,
-                                             std::uint64_t seed);
+Result<std::vector<ops::Tensor>> bind_inputs(const graph::Graph& graph,
+                                             const std::map<std::string, ops::TensorHandle>& given, std::uint64_t seed);
 
 /// The tensors output_0, output_1, ... of a data folder; empty where there are none.
 Result<std::vector<ops::Tensor>> read_expected(const std::string& folder);
@@ -30,16 +30,18 @@ Result<std::vector<ops::Tensor>> read_expected(const std::string& folder);
 /// The groups' kernels against the reference evaluator.
 struct CheckReport {
   bool ok = true;
-  std::string worst_group;     ///< whose error is largest relative to its bound
-  double max_error = 0;        ///< absolute, at that group's worst element
-  double bound = 0;            ///< what it may be there
-  double end_to_end_error = 0; ///< greatest absolute difference of an output from the reference evaluation of the imported model
+  std::string worst_group;  ///< whose error is largest relative to its bound
+  double max_error = 0;     ///< absolute, at that group's worst element
+  double bound = 0;         ///< what it may be there
+  double end_to_end_error =
+      0;  ///< greatest absolute difference of an output from the reference evaluation of the imported model
   std::vector<std::string> failures;  ///< one line for each wrong group
 };
 
 /// Runs the plan once and checks every group on the inputs that it received, element by element with its error bound.
-Result<CheckReport> check_run(const Compilation& compilation, runtime::Instance& instance, std::span<const ops::Tensor> inputs,
-                              int threads, std::vector<ops::Tensor>* outputs, std::vector<runtime::GroupRun>* groups);
+Result<CheckReport> check_run(const Compilation& compilation, runtime::Instance& instance,
+                              std::span<const ops::Tensor> inputs, int threads, std::vector<ops::Tensor>* outputs,
+                              std::vector<runtime::GroupRun>* groups);
 
 /// One group as a graph of its own: its inputs are parameters, in order.
 graph::Graph group_graph(const plan::Plan& plan, const plan::Group& group);

@@ -14,7 +14,9 @@ class Uses {
  public:
   explicit Uses(const graph::Graph& graph);
 
-  const std::vector<graph::NodeId>& readers(graph::NodeId node) const { return readers_[node.index]; }  ///< sorted, distinct
+  const std::vector<graph::NodeId>& readers(graph::NodeId node) const {
+    return readers_[node.index];
+  }  ///< sorted, distinct
   bool is_result(graph::Value value) const;
   bool node_is_result(graph::NodeId node) const { return result_[node.index]; }
   std::uint32_t position(graph::NodeId node) const { return position_[node.index]; }  ///< in topological order

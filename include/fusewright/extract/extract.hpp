@@ -9,17 +9,17 @@
 
 namespace fusewright::extract {
 
-/// One executable node for each class that the results need, at least cost of computing every chosen node once: own work
-/// and traffic as if its neighbours were fused, constants for nothing. Acyclic by construction. Composite operators, which have
-/// no kernels, are chosen only where a class has nothing else.
+/// One executable node for each class that the results need, at least cost of computing every chosen node once: own
+/// work and traffic as if its neighbours were fused, constants for nothing. Acyclic by construction. Composite
+/// operators, which have no kernels, are chosen only where a class has nothing else.
 egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Device& device);
 
 struct ExtractInput {
-  const graph::Graph& source;           ///< as imported: what is planned unfused
-  const egraph::Imported& imported;     ///< saturated
-  const match::Program& program;        ///< that saturated it
+  const graph::Graph& source;        ///< as imported: what is planned unfused
+  const egraph::Imported& imported;  ///< saturated
+  const match::Program& program;     ///< that saturated it
   const std::vector<rule::RewriteRule>& rewrites;
-  const rule::RuleSet& rules;           ///< its `fuse` rules
+  const rule::RuleSet& rules;  ///< its `fuse` rules
   const cost::Device& device;
 };
 

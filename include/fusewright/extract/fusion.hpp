@@ -10,15 +10,16 @@
 namespace fusewright::extract {
 
 struct FusionOptions {
-  double seconds = 10;          ///< for improving the plan; reaching it keeps the best one and is a stop reason
-  bool fuse = true;             ///< false: every operator alone
+  double seconds = 10;  ///< for improving the plan; reaching it keeps the best one and is a stop reason
+  bool fuse = true;     ///< false: every operator alone
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-/// Groups the nodes of a graph of primitive operators into kernels that the `fuse` rules admit and the schedule templates fit,
-/// at least estimated time. Decides what is materialised, computed again in several kernels, written as a side output, merged
-/// sideways. Deterministic.
-/// @returns the plan without `rewrites` (they come from the e-graph) and with the unfused figures of `graph` left at zero.
+/// Groups the nodes of a graph of primitive operators into kernels that the `fuse` rules admit and the schedule
+/// templates fit, at least estimated time. Decides what is materialised, computed again in several kernels, written as
+/// a side output, merged sideways. Deterministic.
+/// @returns the plan without `rewrites` (they come from the e-graph) and with the unfused figures of `graph` left at
+/// zero.
 Result<plan::Plan> plan_fusion(const graph::Graph& graph, const rule::RuleSet& rules, const cost::Device& device,
                                const FusionOptions& options = {});
 

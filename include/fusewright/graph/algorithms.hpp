@@ -6,10 +6,10 @@
 
 #include "fusewright/graph/graph.hpp"
 
-/// Graph algorithms over the data flow of one computation, the entry where none is named. An edge runs from a value's node
-/// to each node that uses it, whether as an operand or from within one of its bodies. All run without recursion, in time
-/// about linear in nodes and edges. Vectors that are indexed by node have graph.nodes.size() entries; nodes of other
-/// computations have the value of a node that was not reached.
+/// Graph algorithms over the data flow of one computation, the entry where none is named. An edge runs from a value's
+/// node to each node that uses it, whether as an operand or from within one of its bodies. All run without recursion,
+/// in time about linear in nodes and edges. Vectors that are indexed by node have graph.nodes.size() entries; nodes of
+/// other computations have the value of a node that was not reached.
 namespace fusewright::graph {
 
 /// The computation's nodes, every one behind all that it uses. The same graph gives the same order.
@@ -21,8 +21,8 @@ std::vector<bool> reachable_from(const Graph& graph, std::span<const NodeId> fro
 /// By node: whether a path leads from it to one of `to` (it may be one of them).
 std::vector<bool> reaching(const Graph& graph, std::span<const NodeId> to, ComputationId computation = {});
 
-/// By node: its immediate dominator, the nearest other node that every path from a source (a node without operands) to it
-/// goes through; invalid where there is none.
+/// By node: its immediate dominator, the nearest other node that every path from a source (a node without operands) to
+/// it goes through; invalid where there is none.
 std::vector<NodeId> dominators(const Graph& graph, ComputationId computation = {});
 /// By node: the nearest other node that every path from it to a result, or to a node that nobody uses, goes through;
 /// invalid where there is none.

@@ -36,9 +36,9 @@ struct Value {
 
 /// A node of the model file as its author knows it.
 struct SourceNode {
-  std::string name;     ///< "conv1", "%add.12"
-  std::string op;       ///< the file's own word: "BatchNormalization", "multiply"
-  Span span;            ///< its line, for text formats
+  std::string name;  ///< "conv1", "%add.12"
+  std::string op;    ///< the file's own word: "BatchNormalization", "multiply"
+  Span span;         ///< its line, for text formats
 };
 
 /// Sorted, without repeats.
@@ -51,8 +51,8 @@ struct Node {
   std::vector<Type> types;                  ///< one for each result
   std::vector<ComputationId> computations;  ///< bodies: comparator of a sort, body and condition of a while, branches
   ComputationId parent;
-  std::string name;                         ///< unique within the graph, for people
-  SourceSet sources;                        ///< every source node it came from, through inlining, folding and merging
+  std::string name;   ///< unique within the graph, for people
+  SourceSet sources;  ///< every source node it came from, through inlining, folding and merging
 };
 
 /// A body: parameters, nodes in topological order, results. The entry is one too. Nested bodies may use values of the
@@ -62,7 +62,7 @@ struct Computation {
   std::vector<NodeId> nodes;       ///< topological; parameters included
   std::vector<NodeId> parameters;  ///< nodes of operator `parameter`, in order
   std::vector<Value> results;
-  ComputationId parent;            ///< invalid for the entry and for bodies without captures
+  ComputationId parent;  ///< invalid for the entry and for bodies without captures
 };
 
 /// How the entry's parameters and results look from outside.
@@ -80,12 +80,12 @@ struct Graph {
   std::vector<Computation> computations;
   ComputationId entry;
   std::vector<SourceNode> sources;
-  std::vector<Port> inputs;    ///< one for each entry parameter
-  std::vector<Port> outputs;   ///< one for each entry result
+  std::vector<Port> inputs;                  ///< one for each entry parameter
+  std::vector<Port> outputs;                 ///< one for each entry result
   std::vector<std::int64_t> skipped_inputs;  ///< of ONNX: positions in the file's input list that have an initialiser
   std::string name;
-  std::string format;          ///< "onnx", "hlo"
-  bool exact_rounding = true;  ///< every node rounds to its dtype
+  std::string format;            ///< "onnx", "hlo"
+  bool exact_rounding = true;    ///< every node rounds to its dtype
   std::uint32_t names_made = 0;  ///< keeps node names unique; passes that copy nodes copy it too
 
   const Node& operator[](NodeId id) const { return nodes[id.index]; }
@@ -103,8 +103,8 @@ class Builder final : public ops::TermBuilder {
  public:
   Builder(Graph& graph, ComputationId computation) : graph_(graph), computation_(computation) {}
 
-  /// Source nodes that nodes made from now on come from, and their name stem: nodes are named "<stem>.<number>", by their
-  /// operator where the stem is empty.
+  /// Source nodes that nodes made from now on come from, and their name stem: nodes are named "<stem>.<number>", by
+  /// their operator where the stem is empty.
   void set_origin(SourceSet sources, std::string name_stem);
 
   /// The next parameter of the computation; of the entry's, an input port as well.

@@ -14,7 +14,8 @@ class KernelBuilder {
  public:
   KernelBuilder(std::string name, TargetFamily family);
 
-  BufferId buffer(std::string name, DType dtype, std::int64_t elements, Space space, Buffer::Role role = Buffer::Role::kInput);
+  BufferId buffer(std::string name, DType dtype, std::int64_t elements, Space space,
+                  Buffer::Role role = Buffer::Role::kInput);
 
   ExprId index(std::int64_t value);  ///< s64 immediate
   ExprId number(DType dtype, double value);
@@ -53,7 +54,7 @@ class KernelBuilder {
   std::vector<StmtId> collect(const std::function<void()>& body);
 
   Kernel kernel_;
-  std::vector<std::vector<StmtId>> open_;                          // bodies being filled, innermost last
+  std::vector<std::vector<StmtId>> open_;                            // bodies being filled, innermost last
   std::unordered_map<std::uint64_t, std::vector<ExprId>> interned_;  // by hash
 };
 

@@ -22,9 +22,10 @@ struct Counters {
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Runs all launches of kernel `index` in order and waits for them. `buffers` are the addresses of the kernel's global
-  /// buffers in order, in host memory (cuda: device memory made by its runtime). Results do not depend on `threads`.
-  /// An Error of kind kCheckFailed is what the simulator found (a race, divergence, an access out of bounds), with its place.
+  /// Runs all launches of kernel `index` in order and waits for them. `buffers` are the addresses of the kernel's
+  /// global buffers in order, in host memory (cuda: device memory made by its runtime). Results do not depend on
+  /// `threads`. An Error of kind kCheckFailed is what the simulator found (a race, divergence, an access out of
+  /// bounds), with its place.
   virtual Status run(std::size_t index, const std::vector<void*>& buffers, int threads) = 0;
   /// Of the last run of that kernel; zeros where the device does not count.
   virtual Counters counters(std::size_t) const { return {}; }

@@ -6,8 +6,8 @@
 
 namespace fusewright::kernel {
 
-/// The loop nest of a region under a schedule that `schedule::fit` made for it. Inputs are the region's captures in order,
-/// then the outputs. Every operator rounds to its dtype. Splits of reductions depend on shapes only.
+/// The loop nest of a region under a schedule that `schedule::fit` made for it. Inputs are the region's captures in
+/// order, then the outputs. Every operator rounds to its dtype. Splits of reductions depend on shapes only.
 Result<Kernel> lower(const region::Region& region, const schedule::Schedule& schedule, const schedule::Target& target,
                      std::string name);
 

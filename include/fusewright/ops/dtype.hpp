@@ -6,10 +6,28 @@
 
 namespace fusewright::ops {
 
-/// Element types, named as in HLO. Those after kF64 can be represented and printed; operators say which they compute on.
+/// Element types, named as in HLO. Those after kF64 can be represented and printed; operators say which they compute
+/// on.
 enum class DType : std::uint8_t {
-  kPred, kS8, kS16, kS32, kS64, kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64,
-  kS4, kU4, kF8E4M3FN, kF8E5M2, kC64, kC128,
+  kPred,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kS4,
+  kU4,
+  kF8E4M3FN,
+  kF8E5M2,
+  kC64,
+  kC128,
 };
 
 /// Width of one element in bits: pred counts 8 (it is stored as one byte), s4 counts 4.

@@ -38,20 +38,21 @@ struct AttrSpec {
 
 /// What an operator does to its index space. Rules name these classes (`elementwise`, `movement`, ...).
 enum class OpClass : std::uint8_t {
-  kElementwise,  ///< one result element from one element of each operand
-  kMovement,     ///< every result element is an operand element or a fill: broadcast, reshape, transpose, slice, pad, concat, ...
-  kReduction,    ///< reduce_sum, reduce_max, arg_max, ...
-  kContraction,  ///< dot
-  kConvolution,  ///< conv
-  kWindow,       ///< reduce_window
-  kSort,         ///< sort, top_k
-  kScan,         ///< cumulative operations
-  kIndexing,     ///< gather, scatter, dynamic slices: addresses come from data
-  kSource,       ///< parameter, constant, iota
-  kControl,      ///< while, conditional, loop, call
-  kEffect,       ///< random state, send, receive, custom calls: unique identity, never merged
-  kComposite,    ///< has a body of more primitive operators
-  kUninterpreted ///< declared `op` without a body
+  kElementwise,   ///< one result element from one element of each operand
+  kMovement,      ///< every result element is an operand element or a fill: broadcast, reshape, transpose, slice, pad,
+                  ///< concat, ...
+  kReduction,     ///< reduce_sum, reduce_max, arg_max, ...
+  kContraction,   ///< dot
+  kConvolution,   ///< conv
+  kWindow,        ///< reduce_window
+  kSort,          ///< sort, top_k
+  kScan,          ///< cumulative operations
+  kIndexing,      ///< gather, scatter, dynamic slices: addresses come from data
+  kSource,        ///< parameter, constant, iota
+  kControl,       ///< while, conditional, loop, call
+  kEffect,        ///< random state, send, receive, custom calls: unique identity, never merged
+  kComposite,     ///< has a body of more primitive operators
+  kUninterpreted  ///< declared `op` without a body
 };
 std::string_view name(OpClass op_class);
 
@@ -67,14 +68,15 @@ struct OpInfo {
   std::vector<OperandSpec> operands;
   std::vector<AttrSpec> attrs;
   std::vector<std::string> results = {"out"};
-  std::optional<ScalarOp> scalar;     ///< elementwise operators, but for reduce_precision
-  bool commutative = false;           ///< in the first two operands
-  bool associative_exact = false;     ///< bit-exactly associative for integers and pred (add, mul, and, or, xor) or for all (min, max)
-  InferFn infer = nullptr;            ///< null for control flow and effects, whose types the frontend states, and for composites
+  std::optional<ScalarOp> scalar;  ///< elementwise operators, but for reduce_precision
+  bool commutative = false;        ///< in the first two operands
+  bool associative_exact =
+      false;  ///< bit-exactly associative for integers and pred (add, mul, and, or, xor) or for all (min, max)
+  InferFn infer = nullptr;  ///< null for control flow and effects, whose types the frontend states, and for composites
   CompleteFn complete = nullptr;
-  std::shared_ptr<const OpBody> body; ///< composites
+  std::shared_ptr<const OpBody> body;  ///< composites
   std::string documentation;
-  Span span;                          ///< of the declaration in a rule file
+  Span span;  ///< of the declaration in a rule file
 };
 
 /// All operators that are known: the built-in rows and those that rule files declared. A plain value.
@@ -85,18 +87,19 @@ class OpTable {
 
   std::size_t size() const { return ops_.size(); }
   const OpInfo& operator[](OpId id) const { return ops_[id.index]; }
-  OpId find(std::string_view name) const;  ///< invalid when there is none
+  OpId find(std::string_view name) const;     ///< invalid when there is none
   OpId require(std::string_view name) const;  ///< a built-in that must exist (checked)
-  std::vector<std::string> names() const;  ///< in order of id
+  std::vector<std::string> names() const;     ///< in order of id
 
   /// Adds a row; an error when the name is taken (the other place is a note).
   Result<OpId> add(OpInfo info);
 
-  /// Checks operand count and attribute names and kinds, fills defaults, normalises negative axes where the row says so.
-  /// An int is taken where a float is wanted, an int list where a shape is.
+  /// Checks operand count and attribute names and kinds, fills defaults, normalises negative axes where the row says
+  /// so. An int is taken where a float is wanted, an int list where a shape is.
   Result<Attrs> complete_attrs(OpId op, const Attrs& attrs, std::span<const Type> operands) const;
   /// Types of the results of a built-in or composite operator (a composite's body is elaborated on types), attributes
-  /// completed. Errors: what the operator refuses, named with its shapes; operators whose types the frontend must state.
+  /// completed. Errors: what the operator refuses, named with its shapes; operators whose types the frontend must
+  /// state.
   Result<std::vector<Type>> infer(OpId op, std::span<const Type> operands, const Attrs& attrs) const;
 
  private:

@@ -62,7 +62,8 @@ void set_int(Tensor& tensor, std::int64_t index, std::int64_t value);
 /// Rounds once, to nearest even, to f16 or bf16 or f32 (identity for f64).
 double round_to(DType dtype, double value);
 
-/// Weights are handles: a small tensor (up to 4 KiB) equals another with the same type and bits, a large one only itself.
+/// Weights are handles: a small tensor (up to 4 KiB) equals another with the same type and bits, a large one only
+/// itself.
 using TensorHandle = std::shared_ptr<const Tensor>;
 bool same_constant(const TensorHandle& a, const TensorHandle& b);
 std::uint64_t hash_constant(const TensorHandle& tensor);

@@ -12,7 +12,8 @@ namespace fusewright::ops {
 
 using Shape = std::vector<Dim>;
 
-/// What a value is: a tensor, a tuple of types, a token (an ordering of effects), or nothing (an optional operand left out).
+/// What a value is: a tensor, a tuple of types, a token (an ordering of effects), or nothing (an optional operand left
+/// out).
 struct Type {
   enum class Kind : std::uint8_t { kNone, kTensor, kTuple, kToken };
 

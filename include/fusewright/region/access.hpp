@@ -24,8 +24,8 @@ struct AccessNode {
   std::vector<std::uint32_t> runtime;
 };
 
-/// Everything that must be computed at a point of the domain, producers first. One node for each distinct (value, map), so
-/// its size is the size of the loop body, and a value that stands in it at two maps is computed twice.
+/// Everything that must be computed at a point of the domain, producers first. One node for each distinct (value, map),
+/// so its size is the size of the loop body, and a value that stands in it at two maps is computed twice.
 struct AccessGraph {
   std::vector<AccessNode> nodes;
   std::vector<std::uint32_t> roots;
@@ -36,8 +36,8 @@ struct AccessRoot {
   IndexMap map;  ///< all roots have the same domain
 };
 
-/// Pulls the roots back to captures, scalars, sources and to values for which `stop` holds (reduction results, staged values).
-/// Errors: a value that needs more than one element of an operand and is no stop, named with its operator.
+/// Pulls the roots back to captures, scalars, sources and to values for which `stop` holds (reduction results, staged
+/// values). Errors: a value that needs more than one element of an operand and is no stop, named with its operator.
 Result<AccessGraph> trace_accesses(const Region& region, const std::vector<AccessRoot>& roots,
                                    const std::function<bool(ValueId)>& stop = {});
 
@@ -49,8 +49,8 @@ IndexMap reshape_map(const std::vector<std::int64_t>& domain, const std::vector<
 Result<std::vector<std::int64_t>> collapse_domain(const Region& region, const std::vector<AccessRoot>& roots,
                                                   const std::function<bool(ValueId)>& stop = {});
 
-/// Stride of domain dim `dim` in an affine expression; nullopt where the dim stands under a division, remainder, clamp or
-/// runtime variable.
+/// Stride of domain dim `dim` in an affine expression; nullopt where the dim stands under a division, remainder, clamp
+/// or runtime variable.
 std::optional<std::int64_t> stride_of(const IndexExpr& expr, const IndexMap& map, std::int64_t dim);
 
 }  // namespace fusewright::region

@@ -10,7 +10,8 @@
 
 namespace fusewright::region {
 
-/// A quasi-affine integer expression over the dims of an iteration domain and runtime variables (integers read from tensors).
+/// A quasi-affine integer expression over the dims of an iteration domain and runtime variables (integers read from
+/// tensors).
 struct IndexNode;
 using IndexExpr = std::shared_ptr<const IndexNode>;
 
@@ -61,8 +62,8 @@ struct RuntimeVariable {
 
 /// From an element of a result (the domain) to the element of one operand that it needs.
 struct IndexMap {
-  std::vector<std::int64_t> domain;       ///< extents of the dims
-  std::vector<IndexExpr> results;         ///< one for each axis of the operand
+  std::vector<std::int64_t> domain;  ///< extents of the dims
+  std::vector<IndexExpr> results;    ///< one for each axis of the operand
   std::vector<Constraint> constraints;
   std::vector<RuntimeVariable> runtime;
 };
@@ -72,10 +73,11 @@ Range range_of(const IndexExpr& expr, const IndexMap& map);
 /// Canonical sums, constants folded, divisions and remainders dropped where ranges allow.
 IndexExpr simplify(const IndexExpr& expr, const IndexMap& map);
 
-/// Which element of operand `operand` of `value` makes one element of `value`; nullopt where one result element needs many
-/// (reductions, contractions, windows, sorts). Operators that choose between operands say so by constraints: `pad` reads
-/// operand 0 where they hold and operand 1 elsewhere, `concat` the operand whose constraints hold, `dynamic_update_slice`
-/// operand 1 where they hold and operand 0 elsewhere. Index operands of gathers are read through `runtime`.
+/// Which element of operand `operand` of `value` makes one element of `value`; nullopt where one result element needs
+/// many (reductions, contractions, windows, sorts). Operators that choose between operands say so by constraints: `pad`
+/// reads operand 0 where they hold and operand 1 elsewhere, `concat` the operand whose constraints hold,
+/// `dynamic_update_slice` operand 1 where they hold and operand 0 elsewhere. Index operands of gathers are read through
+/// `runtime`.
 std::optional<IndexMap> operand_map(const Region& region, ValueId value, std::size_t operand);
 /// First `outer` (domain to a tensor), then `inner` (that tensor to an operand of it).
 IndexMap compose(const IndexMap& outer, const IndexMap& inner);

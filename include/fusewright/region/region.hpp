@@ -14,23 +14,23 @@ namespace fusewright::region {
 using ops::DType;
 using ValueId = Id<struct RegionValueTag>;
 
-/// One tensor inside a region: an explicit capture (an input of the kernel), a scalar known when the kernel is made, or the
-/// result of one primitive operator on earlier values.
+/// One tensor inside a region: an explicit capture (an input of the kernel), a scalar known when the kernel is made, or
+/// the result of one primitive operator on earlier values.
 struct RegionValue {
   enum class Kind : std::uint8_t { kCapture, kScalar, kOp };
 
   Kind kind = Kind::kOp;
   DType dtype = DType::kF32;
   std::vector<std::int64_t> dims;
-  std::uint32_t capture = 0;           ///< kCapture: position in the kernel's inputs
-  ops::TensorHandle scalar;            ///< kScalar: rank 0
-  ops::OpId op;                        ///< kOp
+  std::uint32_t capture = 0;  ///< kCapture: position in the kernel's inputs
+  ops::TensorHandle scalar;   ///< kScalar: rank 0
+  ops::OpId op;               ///< kOp
   ops::OpClass op_class = ops::OpClass::kElementwise;
   std::optional<ops::ScalarOp> scalar_op;
-  std::string op_name;                 ///< "reduce_sum": what templates and index maps decide by
+  std::string op_name;  ///< "reduce_sum": what templates and index maps decide by
   ops::Attrs attrs;
-  std::uint32_t result = 0;            ///< which result of a multi-result operator
-  std::vector<ValueId> operands;       ///< all smaller than this value's own id
+  std::uint32_t result = 0;       ///< which result of a multi-result operator
+  std::vector<ValueId> operands;  ///< all smaller than this value's own id
 
   std::int64_t elements() const;
 };
@@ -40,7 +40,7 @@ struct RegionValue {
 struct Region {
   std::vector<RegionValue> values;  ///< topological; captures first, in order
   std::uint32_t captures = 0;
-  std::vector<ValueId> outputs;     ///< in order of the kernel's outputs; distinct
+  std::vector<ValueId> outputs;  ///< in order of the kernel's outputs; distinct
 
   const RegionValue& operator[](ValueId id) const { return values[id.index]; }
 };

@@ -75,7 +75,7 @@ struct OpDecl {
   std::vector<Name> results;  ///< empty: one, named out
   bool has_body = false;
   std::vector<Let> lets;
-  std::vector<Let> values;    ///< one for each result, in any order
+  std::vector<Let> values;  ///< one for each result, in any order
 };
 
 /// Set algebra over classes and operators.
@@ -101,8 +101,8 @@ struct ExactnessWord {
 
 struct Segment {
   Span span;
-  ClassPtr ops;        ///< of a class segment; null for an application
-  PatternPtr apply;    ///< operator(operands)
+  ClassPtr ops;      ///< of a class segment; null for an application
+  PatternPtr apply;  ///< operator(operands)
   std::uint32_t min = 1, max = 1;
   Name as;
 };
@@ -156,8 +156,8 @@ struct Include {
 };
 struct Ruleset {
   Name name;
-  bool block = false;          ///< `ruleset name { ... }`; otherwise it names the rest of the file
-  std::uint32_t items = 0;     ///< of a block: how many of the following items are in it
+  bool block = false;       ///< `ruleset name { ... }`; otherwise it names the rest of the file
+  std::uint32_t items = 0;  ///< of a block: how many of the following items are in it
 };
 
 struct Item {

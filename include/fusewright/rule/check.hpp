@@ -8,16 +8,16 @@
 
 namespace fusewright::rule {
 
-/// Resolves and checks parsed files as one rule set on top of `base`. Every error in all files is reported, each with its
-/// place; duplicate names show both. The outcome does not depend on the order of the files, but for their layers: what a file of a
-/// higher one declares replaces what has the same name below.
-/// Generates for every composite operator `expand-NAME` (op to body) and, where its body can be read as a pattern,
-/// `recognise-NAME` (body to op), both bit-exact.
+/// Resolves and checks parsed files as one rule set on top of `base`. Every error in all files is reported, each with
+/// its place; duplicate names show both. The outcome does not depend on the order of the files, but for their layers:
+/// what a file of a higher one declares replaces what has the same name below. Generates for every composite operator
+/// `expand-NAME` (op to body) and, where its body can be read as a pattern, `recognise-NAME` (body to op), both
+/// bit-exact.
 Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base);
 
-/// Parses and checks rule files: each path is a `.fuse` file, or a folder searched for them with its subfolders. Files that
-/// are included come along once. An operator, class or rule of a later path replaces one of the same name of an earlier path,
-/// with a note: so a user's file may redefine what the library has. Errors: of all files together.
+/// Parses and checks rule files: each path is a `.fuse` file, or a folder searched for them with its subfolders. Files
+/// that are included come along once. An operator, class or rule of a later path replaces one of the same name of an
+/// earlier path, with a note: so a user's file may redefine what the library has. Errors: of all files together.
 Result<RuleSet> load_rules(const std::vector<std::string>& paths, const ops::OpTable& base);
 
 /// The expressions of a test on its inputs (`inputs` holds each by name), for instance as nodes of a graph.
@@ -26,9 +26,9 @@ Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, co
                                                    const ops::Env& inputs, ops::TermBuilder& builder);
 
 /// Guard functions that ops::elaborate passes on to TermBuilder::query; arguments are tensors.
-/// On the e-graph: constant(x, ...): known when the model is loaded; same(x, y): one value; splat(x): a constant of one number,
-/// value(x): that number, is_zero(x), is_one(x). On the plan (fuse only, there besides `constant`): single_use(x),
-/// graph_output(x), side_output(x).
+/// On the e-graph: constant(x, ...): known when the model is loaded; same(x, y): one value; splat(x): a constant of one
+/// number, value(x): that number, is_zero(x), is_one(x). On the plan (fuse only, there besides `constant`):
+/// single_use(x), graph_output(x), side_output(x).
 const std::vector<std::string>& term_queries();
 const std::vector<std::string>& plan_queries();
 

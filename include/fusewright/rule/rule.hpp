@@ -50,7 +50,8 @@ struct OpSet {
 
 // --- Rewrites --------------------------------------------------------------------------------------
 
-/// `name = value` in a pattern. After both are checked: a binding or a constant, never an expression (those become guards).
+/// `name = value` in a pattern. After both are checked: a binding or a constant, never an expression (those become
+/// guards).
 struct AttrPattern {
   std::string attr;                     ///< an attribute that every operator of the node has
   std::string bind;                     ///< Env name that gets the value; bound before: the values must be equal
@@ -64,7 +65,7 @@ struct LiteralPattern {
   double value = 0;          ///< exact match: equal to the constant when rounded to the constant's dtype
   double tolerance = 0;      ///< absolute; of ~c: half a unit of its last digit, or as written
   bool approximate = false;  ///< also matches within one unit in the last place of the constant's dtype
-  std::string bind;          ///< Env name that gets the model's own number (int for integer dtypes, else double), or empty
+  std::string bind;  ///< Env name that gets the model's own number (int for integer dtypes, else double), or empty
 };
 
 /// One node of a checked pattern. The children stand before it in RewriteVariant::nodes.
@@ -75,12 +76,14 @@ struct PatternNode {
   /// kVariable: its name; seen before (anywhere in the variant), the value must be the same e-class.
   /// kApply: `as name`, or empty. Binds a tensor in Env.
   std::string name;
-  bool optional = false;  ///< kVariable or kWildcard operand `b?`: it may be left out; then `name` stands for nothing (monostate)
+  bool optional =
+      false;  ///< kVariable or kWildcard operand `b?`: it may be left out; then `name` stands for nothing (monostate)
   LiteralPattern literal;
-  OpSet ops;              ///< kApply: one operator, or those of a class or alternation
-  std::uint32_t result = 0;              ///< kApply: which result of the operator the value must be
-  std::vector<std::uint32_t> operands;   ///< kApply: indices into nodes; trailing optional operands not mentioned must be absent
-  std::vector<AttrPattern> attrs;        ///< attributes not mentioned are free; one that the node lacks binds nothing
+  OpSet ops;                 ///< kApply: one operator, or those of a class or alternation
+  std::uint32_t result = 0;  ///< kApply: which result of the operator the value must be
+  std::vector<std::uint32_t>
+      operands;  ///< kApply: indices into nodes; trailing optional operands not mentioned must be absent
+  std::vector<AttrPattern> attrs;  ///< attributes not mentioned are free; one that the node lacks binds nothing
 };
 
 /// A condition of `where`, one for each top-level conjunct, so that why-not can count them apart.
@@ -90,7 +93,8 @@ struct Guard {
   Span span;
 };
 
-/// `where` and `let` in the order in which they hold; lets that only compute attributes come before the guards that need them.
+/// `where` and `let` in the order in which they hold; lets that only compute attributes come before the guards that
+/// need them.
 struct Step {
   enum class Kind : std::uint8_t { kGuard, kLet };
   Kind kind = Kind::kGuard;
@@ -101,20 +105,20 @@ struct Step {
 
 /// A rule with its alternations, optional parts and called bindings multiplied out.
 struct RewriteVariant {
-  std::vector<PatternNode> nodes;     ///< children first
-  std::vector<std::uint32_t> roots;   ///< indices into nodes; more than one only for several `match` clauses
-  std::vector<std::string> absent;    ///< names of optional parts left out: they stand for nothing
+  std::vector<PatternNode> nodes;    ///< children first
+  std::vector<std::uint32_t> roots;  ///< indices into nodes; more than one only for several `match` clauses
+  std::vector<std::string> absent;   ///< names of optional parts left out: they stand for nothing
   std::vector<Step> steps;
-  std::vector<ExprPtr> to;            ///< one for each root: equal to that root's value
+  std::vector<ExprPtr> to;  ///< one for each root: equal to that root's value
 };
 
 /// An equality, applied left to right. Both directions are two rules.
 ///
 /// Matching: an operand pattern of an *elementwise* kApply may also match through a canonical broadcast (ops::align_to:
-/// `broadcast`, or `broadcast` of `reshape`), as rules are written in NumPy's broadcasting. The matcher then elaborates the
-/// pattern itself with the bindings and checks that it lands in the root's class. Commutative operators match either way
-/// round. With the Env {names bound, absent ones as nothing}, the steps run in order (ops::elaborate), then `to` is
-/// elaborated and united with the root.
+/// `broadcast`, or `broadcast` of `reshape`), as rules are written in NumPy's broadcasting. The matcher then elaborates
+/// the pattern itself with the bindings and checks that it lands in the root's class. Commutative operators match
+/// either way round. With the Env {names bound, absent ones as nothing}, the steps run in order (ops::elaborate), then
+/// `to` is elaborated and united with the root.
 struct RewriteRule {
   std::string name;
   std::string ruleset;  ///< that it was declared in, or empty
@@ -124,7 +128,7 @@ struct RewriteRule {
   std::vector<std::string> targets;  ///< `requires target(x86)`: empty for all
   std::vector<Guard> guards;
   std::vector<RewriteVariant> variants;
-  OpId op;                           ///< of the generated ones: the composite operator that is recognised or expanded
+  OpId op;  ///< of the generated ones: the composite operator that is recognised or expanded
   /// kExpand: `op` to its body (elaborate_body gives the same terms as steps and `to`); kRecognise: its body to `op`.
   enum class Origin : std::uint8_t { kWritten, kRecognise, kExpand } origin = Origin::kWritten;
 };
@@ -133,13 +137,21 @@ struct RewriteRule {
 
 /// The schedule templates that `kernel(...)` can name.
 enum class Template : std::uint8_t {
-  kLoop, kReduce, kRow, kContract, kConv, kWindow, kMove, kHorizontal, kSort,
+  kLoop,
+  kReduce,
+  kRow,
+  kContract,
+  kConv,
+  kWindow,
+  kMove,
+  kHorizontal,
+  kSort,
 };
 std::string_view name(Template kind);
 std::optional<Template> template_from_name(std::string_view name);
 
 struct Capture {
-  std::string name;       ///< Env name of that operand's value; empty for `_`
+  std::string name;  ///< Env name of that operand's value; empty for `_`
   bool optional = false;
 };
 
@@ -147,9 +159,9 @@ struct Capture {
 struct Segment {
   OpSet ops;
   std::uint32_t min = 1;
-  std::uint32_t max = 1;  ///< kUnbounded for `*` and `+`
-  std::string name;       ///< `as name`, or empty
-  std::string text;       ///< as written, for audits: "(elementwise | movement)*"
+  std::uint32_t max = 1;           ///< kUnbounded for `*` and `+`
+  std::string name;                ///< `as name`, or empty
+  std::string text;                ///< as written, for audits: "(elementwise | movement)*"
   std::vector<Capture> captures;   ///< operands by position, when written as an application
   std::vector<AttrPattern> attrs;  ///< of an application
   Span span;
@@ -158,8 +170,9 @@ struct Segment {
   bool is_closure() const { return max != 1 || min != 1; }
 };
 
-/// A chain of segments, producers first. Data flows only forward: every edge inside goes from a node to a node of the same
-/// closure or of a later segment. Operands from outside (side inputs) are free. Repeated `min`..`max` times for `times {2,8}`.
+/// A chain of segments, producers first. Data flows only forward: every edge inside goes from a node to a node of the
+/// same closure or of a later segment. Operands from outside (side inputs) are free. Repeated `min`..`max` times for
+/// `times {2,8}`.
 struct FuseRoot {
   std::vector<Segment> segments;
   std::uint32_t min = 1;
@@ -167,9 +180,9 @@ struct FuseRoot {
   std::vector<std::string> shared;  ///< `sharing x`: captures that are one value in all repetitions
 };
 
-/// A region of op nodes may become one kernel when its nodes can be assigned to the segments of the roots and the guards hold.
-/// Any value may leave the region as a side output unless a guard forbids it. Whether the region does become a kernel is
-/// decided by cost.
+/// A region of op nodes may become one kernel when its nodes can be assigned to the segments of the roots and the
+/// guards hold. Any value may leave the region as a side output unless a guard forbids it. Whether the region does
+/// become a kernel is decided by cost.
 struct FuseRule {
   std::string name;
   std::string ruleset;
@@ -196,16 +209,17 @@ struct TestInput {
 
 /// `test` or `reject` inside a rule.
 struct TestCase {
-  std::string rule;   ///< the rule it belongs to
-  std::string name;   ///< as written, or "<rule>/1", ...
+  std::string rule;  ///< the rule it belongs to
+  std::string name;  ///< as written, or "<rule>/1", ...
   Span span;
   bool reject = false;
-  std::optional<std::uint32_t> because;  ///< of a reject: index of the guard that must refuse (none: the pattern must not match)
+  std::optional<std::uint32_t>
+      because;  ///< of a reject: index of the guard that must refuse (none: the pattern must not match)
   std::vector<TestInput> inputs;
   std::vector<std::pair<std::string, ExprPtr>> lets;
-  std::vector<ExprPtr> outputs;          ///< `match E, ...`
-  std::vector<ExprPtr> expected;         ///< `to E, ...`: must be found equal after the rule; empty when not stated
-  std::optional<std::int64_t> kernels;   ///< `kernels N`: number of kernels of the plan, of a fuse rule
+  std::vector<ExprPtr> outputs;         ///< `match E, ...`
+  std::vector<ExprPtr> expected;        ///< `to E, ...`: must be found equal after the rule; empty when not stated
+  std::optional<std::int64_t> kernels;  ///< `kernels N`: number of kernels of the plan, of a fuse rule
 };
 
 // --- All of it -------------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ class Instance {
   static Result<Instance> make(std::shared_ptr<const plan::Plan> plan, const std::vector<kernel::Kernel>& kernels,
                                std::unique_ptr<kernel::Executable> executable);
 
-  /// Runs the groups in order. Outputs are tensors of their own; an output that is a parameter or constant shares its bytes.
+  /// Runs the groups in order. Outputs are tensors of their own; an output that is a parameter or constant shares its
+  /// bytes.
   /// @param inputs one for each parameter, with its dtype and extents.
   /// @param groups where given, gets one entry for each group.
   Result<std::vector<ops::Tensor>> run(std::span<const ops::Tensor> inputs, int threads,
@@ -49,8 +50,9 @@ class Instance {
   std::unique_ptr<kernel::Executable> executable_;
   std::vector<std::pair<plan::Value, ops::Tensor>> constants_;  // sorted
   std::vector<std::pair<plan::Value, ops::Tensor>> slots_;      // intermediates in the arena, sorted
-  std::vector<std::pair<plan::Value, ops::Tensor>> outputs_;    // of the last run; used again once the caller let go of them
-  std::vector<std::vector<ops::Tensor>> temporaries_;           // by group
+  std::vector<std::pair<plan::Value, ops::Tensor>>
+      outputs_;                                        // of the last run; used again once the caller let go of them
+  std::vector<std::vector<ops::Tensor>> temporaries_;  // by group
   std::int64_t arena_bytes_ = 0;
 };
 

@@ -9,13 +9,14 @@
 
 namespace fusewright::schedule {
 
-/// One operator that treats each line along an axis by itself: sort, top_k, or a cumulative sum, product, maximum, minimum.
+/// One operator that treats each line along an axis by itself: sort, top_k, or a cumulative sum, product, maximum,
+/// minimum.
 struct Lines {
-  region::ValueId op;                     ///< its first result in the region
-  std::int64_t outer = 1, inner = 1;      ///< extents before and behind the axis
-  std::int64_t length = 1;                ///< of the axis in the operands
-  std::int64_t result_length = 1;         ///< of the axis in the results
-  bool scan = false;                      ///< cumulative; else it orders
+  region::ValueId op;                 ///< its first result in the region
+  std::int64_t outer = 1, inner = 1;  ///< extents before and behind the axis
+  std::int64_t length = 1;            ///< of the axis in the operands
+  std::int64_t result_length = 1;     ///< of the axis in the results
+  bool scan = false;                  ///< cumulative; else it orders
 };
 
 /// Errors: no such operator or several, outputs that are not its results.

@@ -9,16 +9,16 @@
 
 namespace fusewright::schedule {
 
-/// A region of reductions over the same axes, with elementwise work before, between and after them, seen in three extents:
-/// kept axes before the reduced ones (outer), kept axes behind them (inner), and the reduced ones. Where the reduced axes are
-/// no neighbours, all kept axes are outer.
+/// A region of reductions over the same axes, with elementwise work before, between and after them, seen in three
+/// extents: kept axes before the reduced ones (outer), kept axes behind them (inner), and the reduced ones. Where the
+/// reduced axes are no neighbours, all kept axes are outer.
 struct Rows {
   std::int64_t outer = 1, inner = 1, reduced = 1;
   std::vector<region::ValueId> reductions;  ///< topological
   std::vector<int> level;                   ///< of each: reductions that it waits for, one behind the other
   int levels = 0;
-  std::vector<region::ValueId> full;        ///< outputs with an element for each of outer x inner x reduced
-  std::vector<region::ValueId> kept;        ///< outputs with an element for each of outer x inner
+  std::vector<region::ValueId> full;  ///< outputs with an element for each of outer x inner x reduced
+  std::vector<region::ValueId> kept;  ///< outputs with an element for each of outer x inner
 
   std::vector<std::int64_t> domain() const { return {outer, inner, reduced}; }
   bool is_reduction(region::ValueId id) const;
@@ -32,7 +32,8 @@ region::IndexMap full_map(const Region& region, const Rows& rows, region::ValueI
 /// From (outer, inner) to an element of a tensor with the kept axes.
 region::IndexMap kept_map(const Region& region, const Rows& rows, region::ValueId value);
 
-/// Values of the whole domain that several passes over a row need: by value the passes (levels, then the outputs' pass).
+/// Values of the whole domain that several passes over a row need: by value the passes (levels, then the outputs'
+/// pass).
 std::vector<std::vector<int>> passes_needing(const Region& region, const Rows& rows);
 
 }  // namespace fusewright::schedule

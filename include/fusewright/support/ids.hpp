@@ -35,7 +35,5 @@ constexpr std::uint64_t hash_mix(std::uint64_t seed, std::uint64_t value) {
 
 template <class Tag>
 struct std::hash<fusewright::Id<Tag>> {
-  std::size_t operator()(fusewright::Id<Tag> id) const noexcept {
-    return fusewright::hash_mix(0, id.index);
-  }
+  std::size_t operator()(fusewright::Id<Tag> id) const noexcept { return fusewright::hash_mix(0, id.index); }
 };

@@ -27,8 +27,8 @@ Value repeat_heads(Call& c, Value x, std::int64_t heads) {
 }
 
 struct Bias {
-  Value value;           // added to the scores, or invalid
-  bool may_hide = false; // a whole row may be -inf
+  Value value;            // added to the scores, or invalid
+  bool may_hide = false;  // a whole row may be -inf
 };
 
 // Zero where the mask lets through, -inf elsewhere.
@@ -39,7 +39,8 @@ void add_bias(Call& c, Bias& bias, Value more) {
   bias.value = bias.value.valid() ? c.e.binary("add", bias.value, more) : more;
 }
 
-// distance[.., queries, keys]: how far the key lies behind the query, whose position starts at `offset` (number or s64[batch]).
+// distance[.., queries, keys]: how far the key lies behind the query, whose position starts at `offset` (number or
+// s64[batch]).
 Value distances(Call& c, std::int64_t queries, std::int64_t keys, Value offset) {
   const Ints dims = {queries, keys};
   const Value plain = c.e.op("sub", {c.e.iota(DType::kS64, dims, 0), c.e.iota(DType::kS64, dims, 1)});
@@ -68,7 +69,8 @@ Bias read_bias(Call& c, DType dtype, std::int64_t queries, std::int64_t keys, st
   const bool causal = c.int_attr("is_causal", 0) != 0;
   if (causal || left >= 0 || right >= 0) {
     Value offset = c.e.scalar_int(DType::kS64, past);
-    if (past == 0 && c.has(6)) offset = c.e.binary("sub", c.e.convert(c.in(6), DType::kS64), static_cast<double>(queries));
+    if (past == 0 && c.has(6))
+      offset = c.e.binary("sub", c.e.convert(c.in(6), DType::kS64), static_cast<double>(queries));
     const Value behind = distances(c, queries, keys, offset);
     Value allowed;
     const auto limit = [&](Value next) { allowed = allowed.valid() ? c.e.op("and", {allowed, next}) : next; };
@@ -103,8 +105,12 @@ Value weights_of(Call& c, Value scores, const Bias& bias) {
 }
 
 Value batched_dot(Call& c, Value a, Value b, std::int64_t axis_b) {
-  return c.e.op("dot", {a, b}, {{"lhs_batch", Ints{0, 1}}, {"rhs_batch", Ints{0, 1}}, {"lhs_contract", Ints{3}},
-                                {"rhs_contract", Ints{axis_b}}, {"dtype", c.e.dtype(a)}});
+  return c.e.op("dot", {a, b},
+                {{"lhs_batch", Ints{0, 1}},
+                 {"rhs_batch", Ints{0, 1}},
+                 {"lhs_contract", Ints{3}},
+                 {"rhs_contract", Ints{axis_b}},
+                 {"dtype", c.e.dtype(a)}});
 }
 
 Values attention(Call& c) {
@@ -131,8 +137,9 @@ Values attention(Call& c) {
   // Narrow floats are scaled before the product, half on each side, so that it does not overflow.
   const double scale = c.float_attr("scale", 1 / std::sqrt(static_cast<double>(dims[3])));
   const bool narrow = ops::bit_width(dtype) < 32;
-  Value scores = narrow ? batched_dot(c, c.e.binary("mul", q, std::sqrt(scale)), c.e.binary("mul", k, std::sqrt(scale)), 3)
-                        : c.e.binary("mul", batched_dot(c, q, k, 3), scale);
+  Value scores = narrow
+                     ? batched_dot(c, c.e.binary("mul", q, std::sqrt(scale)), c.e.binary("mul", k, std::sqrt(scale)), 3)
+                     : c.e.binary("mul", batched_dot(c, q, k, 3), scale);
   Value shown = scores;
   const std::int64_t mode = c.int_attr("qk_matmul_output_mode", 0);
   if (const double cap = c.float_attr("softcap", 0); cap > 0) {
@@ -161,17 +168,22 @@ Values rotary_embedding(Call& c) {
   if (!flat && outer.size() != 4) refuse("its input is not of rank 3 or 4");
   if (flat) {
     const std::int64_t heads = c.int_attr("num_heads");
-    if (heads < 1 || outer[2] % heads != 0) refuse("attribute 'num_heads' does not divide " + ops::to_string(c.e.type(x)));
+    if (heads < 1 || outer[2] % heads != 0)
+      refuse("attribute 'num_heads' does not divide " + ops::to_string(c.e.type(x)));
     x = c.e.reshape(x, {outer[0], outer[1], heads, outer[2] / heads});
   }
   const Ints dims = c.e.dims(x);
-  const std::int64_t rotated = c.int_attr("rotary_embedding_dim", 0) == 0 ? dims[3] : c.int_attr("rotary_embedding_dim", 0);
-  if (rotated < 2 || rotated % 2 != 0 || rotated > dims[3]) refuse("it rotates " + std::to_string(rotated) + " of " + std::to_string(dims[3]) + " elements");
+  const std::int64_t rotated =
+      c.int_attr("rotary_embedding_dim", 0) == 0 ? dims[3] : c.int_attr("rotary_embedding_dim", 0);
+  if (rotated < 2 || rotated % 2 != 0 || rotated > dims[3])
+    refuse("it rotates " + std::to_string(rotated) + " of " + std::to_string(dims[3]) + " elements");
   const std::int64_t half = rotated / 2;
   const auto angles = [&](std::size_t i) {
     const Value table = c.has(3) ? c.e.op("take", {c.in(i), c.in(3)}, {{"axis", std::int64_t{0}}}) : c.in(i);
     const Ints own = c.e.dims(table);
-    if (own.size() != 3 || own[2] != half) refuse("its tables " + ops::to_string(c.e.type(table)) + " do not fit " + std::to_string(rotated) + " rotated elements");
+    if (own.size() != 3 || own[2] != half)
+      refuse("its tables " + ops::to_string(c.e.type(table)) + " do not fit " + std::to_string(rotated) +
+             " rotated elements");
     Ints at = own;
     at.insert(at.begin() + (flat ? 2 : 1), 1);
     return c.e.reshape(table, at);
@@ -215,7 +227,8 @@ Value negative_log_likelihood(Call& c, Value x, Value target, Value weight) {
   }
   Ints column = dims;
   column.insert(column.begin() + 1, 1);
-  const Value picked = c.e.reshape(c.e.op("take_along", {x, c.e.reshape(target, column)}, {{"axis", std::int64_t{1}}}), dims);
+  const Value picked =
+      c.e.reshape(c.e.op("take_along", {x, c.e.reshape(target, column)}, {{"axis", std::int64_t{1}}}), dims);
   Value loss = c.e.unary("neg", picked);
   Value scale;
   if (weight.valid()) scale = c.e.op("take", {weight, target}, {{"axis", std::int64_t{0}}});
@@ -244,8 +257,11 @@ Values softmax_cross_entropy(Call& c) {
 }  // namespace
 
 std::vector<OperatorRow> attention_operators() {
-  return {{"Attention", attention}, {"RotaryEmbedding", rotary_embedding}, {"SwiGLU", swiglu},
-          {"NegativeLogLikelihoodLoss", nll_loss}, {"SoftmaxCrossEntropyLoss", softmax_cross_entropy}};
+  return {{"Attention", attention},
+          {"RotaryEmbedding", rotary_embedding},
+          {"SwiGLU", swiglu},
+          {"NegativeLogLikelihoodLoss", nll_loss},
+          {"SoftmaxCrossEntropyLoss", softmax_cross_entropy}};
 }
 
 }  // namespace fusewright::frontend_onnx

@@ -60,8 +60,8 @@ AttributeProto* Call::find(std::string_view name, AttributeProto::AttributeType 
   // The oldest files leave the type out.
   if (attribute != nullptr && attribute->type() != type && attribute->type() != AttributeProto::UNDEFINED) {
     refuse("attribute '" + std::string(name) + "' has the kind " +
-           AttributeProto::AttributeType_Name(attribute->type()) + " where " + AttributeProto::AttributeType_Name(type) +
-           " is needed");
+           AttributeProto::AttributeType_Name(attribute->type()) + " where " +
+           AttributeProto::AttributeType_Name(type) + " is needed");
   }
   return attribute;
 }
@@ -147,10 +147,10 @@ Rows index_rows(std::initializer_list<std::vector<OperatorRow>> tables) {
 }  // namespace
 
 const OperatorRow* find_operator(std::string_view domain, std::string_view op_type) {
-  static const Rows standard = index_rows({elementwise_operators(), movement_operators(), source_operators(), reduction_operators(),
-                                           window_operators(), contraction_operators(), composite_operators(), indexing_operators(),
-                                           resize_operators(), quantization_operators(), attention_operators(),
-                                           control_operators(), recurrent_operators()});
+  static const Rows standard = index_rows(
+      {elementwise_operators(), movement_operators(), source_operators(), reduction_operators(), window_operators(),
+       contraction_operators(), composite_operators(), indexing_operators(), resize_operators(),
+       quantization_operators(), attention_operators(), control_operators(), recurrent_operators()});
   static const Rows vendor = index_rows({vendor_operators()});
   static const Rows none;
   const Rows& rows = domain.empty() ? standard : domain == "com.microsoft" ? vendor : none;

@@ -23,9 +23,9 @@ class Call {
   Importer& importer;
   Scope& scope;
   ::onnx::NodeProto& proto;
-  std::int64_t opset;          ///< version of the node's domain
-  std::vector<Value> inputs;   ///< those left out are invalid
-  std::string_view target;     ///< what the operator table maps this operator to
+  std::int64_t opset;         ///< version of the node's domain
+  std::vector<Value> inputs;  ///< those left out are invalid
+  std::string_view target;    ///< what the operator table maps this operator to
 
   // --- operands
   bool has(std::size_t i) const { return i < inputs.size() && inputs[i].valid(); }

@@ -50,14 +50,16 @@ Values prelu(Call& c) {
 Values batch_norm(Call& c) {
   if (c.int_attr("training_mode", 0) != 0) unsupported("BatchNormalization in training mode is not supported");
   if (c.int_attr("spatial", 1) == 0) unsupported("BatchNormalization with spatial = 0 is not supported");
-  if (c.opset < 7 && c.int_attr("is_test", 0) == 0 && c.wants(1)) unsupported("BatchNormalization in training mode is not supported");
+  if (c.opset < 7 && c.int_attr("is_test", 0) == 0 && c.wants(1))
+    unsupported("BatchNormalization in training mode is not supported");
   if (c.wants(1)) unsupported("BatchNormalization in training mode is not supported");
   const DType dtype = c.e.dtype(c.in(0));
   Values operands = {c.in(0)};
   const Ints dims = c.e.dims(c.in(0));
   for (std::size_t i = 1; i < 5; ++i) {
     if (dims.size() < 2 || c.e.dims(c.in(i)) != Ints{dims[1]}) {
-      refuse(ops::to_string(c.e.type(c.in(i))) + " is no vector over the channels of " + ops::to_string(c.e.type(c.in(0))));
+      refuse(ops::to_string(c.e.type(c.in(i))) + " is no vector over the channels of " +
+             ops::to_string(c.e.type(c.in(0))));
     }
     operands.push_back(c.e.convert(c.in(i), dtype));
   }
@@ -104,7 +106,8 @@ Values group_norm(Call& c) {
   const std::int64_t groups = c.int_attr("num_groups");
   if (c.int_attr("stash_type", 1) != 1) unsupported("attribute 'stash_type' other than 1 (float) is not supported");
   const Ints dims = c.e.dims(x);
-  if (dims.size() < 2 || groups < 1 || dims[1] % groups != 0) refuse("attribute 'num_groups' does not divide the channels");
+  if (dims.size() < 2 || groups < 1 || dims[1] % groups != 0)
+    refuse("attribute 'num_groups' does not divide the channels");
   Value scale = c.in(1), bias = c.in(2);
   // Opset 18 has one scale for each group, 21 one for each channel.
   if (c.opset < 21) {
@@ -121,7 +124,9 @@ Values lrn(Call& c) {
   const std::int64_t size = c.int_attr("size");
   if (size < 1 || size > (std::int64_t{1} << 31)) refuse("attribute 'size' is " + std::to_string(size));
   return {c.e.op("lrn", {c.in(0)},
-                 {{"window", size}, {"alpha", c.float_attr("alpha", 1e-4f)}, {"beta", c.float_attr("beta", 0.75)},
+                 {{"window", size},
+                  {"alpha", c.float_attr("alpha", 1e-4f)},
+                  {"beta", c.float_attr("beta", 0.75)},
                   {"bias", c.float_attr("bias", 1)}})};
 }
 
@@ -135,12 +140,26 @@ Values mean_variance_norm(Call& c) {
 
 std::vector<OperatorRow> composite_operators() {
   return {
-      {"Gelu", gelu}, {"Mish", plain, "mish"}, {"HardSwish", plain, "hard_swish"}, {"Softplus", plain, "softplus"},
-      {"Softsign", plain, "softsign"}, {"Elu", elu, "elu"}, {"Celu", elu, "celu"}, {"ThresholdedRelu", elu, "thresholded_relu"},
-      {"LeakyRelu", leaky_relu, "leaky_relu"}, {"Selu", selu, "selu"}, {"HardSigmoid", hard_sigmoid, "hard_sigmoid"},
-      {"Shrink", shrink, "shrink"}, {"Swish", swish, "swish"}, {"PRelu", prelu},
-      {"BatchNormalization", batch_norm}, {"InstanceNormalization", instance_norm}, {"LayerNormalization", layer_norm},
-      {"RMSNormalization", rms_norm}, {"GroupNormalization", group_norm}, {"LRN", lrn},
+      {"Gelu", gelu},
+      {"Mish", plain, "mish"},
+      {"HardSwish", plain, "hard_swish"},
+      {"Softplus", plain, "softplus"},
+      {"Softsign", plain, "softsign"},
+      {"Elu", elu, "elu"},
+      {"Celu", elu, "celu"},
+      {"ThresholdedRelu", elu, "thresholded_relu"},
+      {"LeakyRelu", leaky_relu, "leaky_relu"},
+      {"Selu", selu, "selu"},
+      {"HardSigmoid", hard_sigmoid, "hard_sigmoid"},
+      {"Shrink", shrink, "shrink"},
+      {"Swish", swish, "swish"},
+      {"PRelu", prelu},
+      {"BatchNormalization", batch_norm},
+      {"InstanceNormalization", instance_norm},
+      {"LayerNormalization", layer_norm},
+      {"RMSNormalization", rms_norm},
+      {"GroupNormalization", group_norm},
+      {"LRN", lrn},
       {"MeanVarianceNormalization", mean_variance_norm},
   };
 }

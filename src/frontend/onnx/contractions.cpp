@@ -32,8 +32,12 @@ Value emit_matmul(Emitter& e, Value a, Value b, DType dtype) {
   a = widen(a);
   b = widen(b);
   const auto n = static_cast<std::int64_t>(batch.size());
-  Value out = e.op("dot", {a, b}, {{"lhs_batch", count_up(n)}, {"rhs_batch", count_up(n)}, {"lhs_contract", Ints{n + 1}},
-                                   {"rhs_contract", Ints{n}}, {"dtype", dtype}});
+  Value out = e.op("dot", {a, b},
+                   {{"lhs_batch", count_up(n)},
+                    {"rhs_batch", count_up(n)},
+                    {"lhs_contract", Ints{n + 1}},
+                    {"rhs_contract", Ints{n}},
+                    {"dtype", dtype}});
   if (vector_a) {
     Ints dims = e.dims(out);
     dims.erase(dims.end() - 2);
@@ -76,7 +80,8 @@ Labels parse_labels(const std::string& text, std::int64_t rank) {
     if (std::isalpha(static_cast<unsigned char>(text[i]))) {
       labels.push_back(text[i]);
     } else if (text.compare(i, 3, "...") == 0) {
-      const auto letters = static_cast<std::int64_t>(std::count_if(text.begin(), text.end(), [](unsigned char ch) { return std::isalpha(ch); }));
+      const auto letters = static_cast<std::int64_t>(
+          std::count_if(text.begin(), text.end(), [](unsigned char ch) { return std::isalpha(ch); }));
       for (std::int64_t k = rank - letters; k > 0; --k) labels.push_back(kEllipsis + static_cast<int>(k) - 1);
       i += 2;
     } else {
@@ -89,7 +94,9 @@ Labels parse_labels(const std::string& text, std::int64_t rank) {
 std::int64_t position(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) - labels.begin();
 }
-bool contains(const Labels& labels, int label) { return position(labels, label) < static_cast<std::int64_t>(labels.size()); }
+bool contains(const Labels& labels, int label) {
+  return position(labels, label) < static_cast<std::int64_t>(labels.size());
+}
 
 // A label that stands twice in one operand takes its diagonal.
 Term take_diagonals(Emitter& e, Term term) {
@@ -113,8 +120,10 @@ Term sum_out(Emitter& e, Term term, const Labels& needed) {
   Ints axes;
   Labels kept;
   for (std::size_t i = 0; i < term.labels.size(); ++i) {
-    if (contains(needed, term.labels[i])) kept.push_back(term.labels[i]);
-    else axes.push_back(static_cast<std::int64_t>(i));
+    if (contains(needed, term.labels[i]))
+      kept.push_back(term.labels[i]);
+    else
+      axes.push_back(static_cast<std::int64_t>(i));
   }
   if (!axes.empty()) term.value = e.op("reduce_sum", {term.value}, {{"axes", axes}});
   term.labels = kept;
@@ -164,8 +173,12 @@ Term contract(Emitter& e, Term a, Term b, const Labels& needed) {
   }
   labels.insert(labels.end(), lhs_free.begin(), lhs_free.end());
   labels.insert(labels.end(), rhs_free.begin(), rhs_free.end());
-  const Value out = e.op("dot", {a.value, b.value}, {{"lhs_batch", lhs_batch}, {"rhs_batch", rhs_batch}, {"lhs_contract", lhs_contract},
-                                                     {"rhs_contract", rhs_contract}, {"dtype", e.dtype(a.value)}});
+  const Value out = e.op("dot", {a.value, b.value},
+                         {{"lhs_batch", lhs_batch},
+                          {"rhs_batch", rhs_batch},
+                          {"lhs_contract", lhs_contract},
+                          {"rhs_contract", rhs_contract},
+                          {"dtype", e.dtype(a.value)}});
   return {out, labels};
 }
 
@@ -181,7 +194,8 @@ Values einsum(Call& c) {
     if (begin > left.size()) refuse("the equation has fewer terms than there are operands");
     const std::int64_t rank = c.e.rank(c.in(i));
     Labels labels = parse_labels(left.substr(begin, end - begin), rank);
-    if (static_cast<std::int64_t>(labels.size()) != rank) refuse("term " + std::to_string(i) + " of the equation does not fit rank " + std::to_string(rank));
+    if (static_cast<std::int64_t>(labels.size()) != rank)
+      refuse("term " + std::to_string(i) + " of the equation does not fit rank " + std::to_string(rank));
     terms.push_back(take_diagonals(c.e, {c.in(i), std::move(labels)}));
     begin = end + 1;
   }
@@ -205,7 +219,8 @@ Values einsum(Call& c) {
     // Implicit: the ellipsis, then the letters that stand once, sorted; a diagonal counts twice in the text.
     for (int k = ellipsis; k > 0; --k) output.push_back(kEllipsis + k - 1);
     for (const auto& [label, count] : counts) {
-      if (label < kEllipsis && std::count(left.begin(), left.end(), static_cast<char>(label)) == 1) output.push_back(label);
+      if (label < kEllipsis && std::count(left.begin(), left.end(), static_cast<char>(label)) == 1)
+        output.push_back(label);
     }
   }
   for (const int label : output) {
@@ -214,7 +229,8 @@ Values einsum(Call& c) {
   Term result = terms[0];
   for (std::size_t i = 1; i < terms.size(); ++i) {
     Labels needed = output;
-    for (std::size_t j = i + 1; j < terms.size(); ++j) needed.insert(needed.end(), terms[j].labels.begin(), terms[j].labels.end());
+    for (std::size_t j = i + 1; j < terms.size(); ++j)
+      needed.insert(needed.end(), terms[j].labels.begin(), terms[j].labels.end());
     result = contract(c.e, result, terms[i], needed);
   }
   result = sum_out(c.e, result, output);
@@ -226,8 +242,6 @@ Values einsum(Call& c) {
 
 }  // namespace
 
-std::vector<OperatorRow> contraction_operators() {
-  return {{"MatMul", matmul}, {"Gemm", gemm}, {"Einsum", einsum}};
-}
+std::vector<OperatorRow> contraction_operators() { return {{"MatMul", matmul}, {"Gemm", gemm}, {"Einsum", einsum}}; }
 
 }  // namespace fusewright::frontend_onnx

@@ -26,7 +26,8 @@ struct Body {
   }
   Value parameter(const Type& type, const std::string& name) {
     const Value value = emitter.builder().parameter(type, name);
-    if (!name.empty() && !scope.values.emplace(name, value).second) refuse("input '" + name + "' of the nested graph is listed twice");
+    if (!name.empty() && !scope.values.emplace(name, value).second)
+      refuse("input '" + name + "' of the nested graph is listed twice");
     return value;
   }
 };
@@ -39,7 +40,8 @@ std::string body_name(const Call& c, const char* part) {
 Values if_else(Call& c) {
   const Value condition = c.in(0);
   if (product(c.e.dims(condition)) != 1) refuse("its condition is not one element");
-  // A condition that follows from constants or from the values of given inputs; an input itself stays a choice of the run.
+  // A condition that follows from constants or from the values of given inputs; an input itself stays a choice of the
+  // run.
   const bool given = c.e.graph().info(condition.node).name == "parameter";
   if (const auto known = given ? std::nullopt : c.e.known(condition)) {
     // The branch that is taken becomes part of the graph around it; the other one is never read.
@@ -67,15 +69,16 @@ Values if_else(Call& c) {
     unsupported("its branches give " + ops::to_string(types[0][i]) + " and " + ops::to_string(types[1][i]) +
                 ", which are different types (the condition is not known at load)");
   }
-  return c.e.builder().add_typed(c.e.graph().table->require("conditional"), {c.e.reshape(condition, {})}, {}, types[0], bodies);
+  return c.e.builder().add_typed(c.e.graph().table->require("conditional"), {c.e.reshape(condition, {})}, {}, types[0],
+                                 bodies);
 }
 
 void check_invariant(const Body& body, const Values& results, const std::vector<Type>& carried) {
   for (std::size_t i = 0; i < carried.size(); ++i) {
     const Type type = body.emitter.type(results[i]);
     if (type == carried[i]) continue;
-    unsupported("value " + std::to_string(i) + " that its loop carries starts as " + ops::to_string(carried[i]) + " and becomes " +
-                ops::to_string(type) + "; types that change in a loop are not supported");
+    unsupported("value " + std::to_string(i) + " that its loop carries starts as " + ops::to_string(carried[i]) +
+                " and becomes " + ops::to_string(type) + "; types that change in a loop are not supported");
   }
 }
 
@@ -89,7 +92,9 @@ Type stacked(const Type& type, std::int64_t trips) {
 Values loop(Call& c) {
   ::onnx::GraphProto& graph = c.graph_attr("body");
   const auto carried_count = static_cast<std::size_t>(std::max(0, c.proto.input_size() - 2));
-  if (static_cast<std::size_t>(graph.input_size()) != carried_count + 2) refuse("its body has " + std::to_string(graph.input_size()) + " inputs where " + std::to_string(carried_count + 2) + " are needed");
+  if (static_cast<std::size_t>(graph.input_size()) != carried_count + 2)
+    refuse("its body has " + std::to_string(graph.input_size()) + " inputs where " + std::to_string(carried_count + 2) +
+           " are needed");
   if (static_cast<std::size_t>(graph.output_size()) < carried_count + 1) refuse("its body has too few outputs");
   Body body(c, body_name(c, "body"));
   body.parameter(Type::tensor(DType::kS64, {}), graph.input(0).name());
@@ -109,11 +114,12 @@ Values loop(Call& c) {
   if (scans > 0) {
     if (!c.has(0)) unsupported("a loop that stacks results needs a trip count");
     const std::int64_t trips = std::max<std::int64_t>(0, c.known_int(0, "trip count"));
-    for (std::size_t i = carried_count + 1; i < results.size(); ++i) types.push_back(stacked(c.e.type(results[i]), trips));
+    for (std::size_t i = carried_count + 1; i < results.size(); ++i)
+      types.push_back(stacked(c.e.type(results[i]), trips));
   }
   body.emitter.builder().set_results(results);
-  return c.e.builder().add_typed(c.e.graph().table->require("loop"), operands, {{"scans", static_cast<std::int64_t>(scans)}}, types,
-                                 {body.computation});
+  return c.e.builder().add_typed(c.e.graph().table->require("loop"), operands,
+                                 {{"scans", static_cast<std::int64_t>(scans)}}, types, {body.computation});
 }
 
 // --- Scan: a loop whose body takes one slice of each scanned input ------------------------------------
@@ -128,7 +134,8 @@ ScanAttrs read_scan(Call& c, const ::onnx::GraphProto& graph) {
   ScanAttrs a;
   const std::int64_t inputs = c.int_attr("num_scan_inputs");
   const auto all = static_cast<std::int64_t>(c.input_count());
-  if (inputs < 1 || inputs > all || graph.input_size() != all) refuse("attribute 'num_scan_inputs' is " + std::to_string(inputs));
+  if (inputs < 1 || inputs > all || graph.input_size() != all)
+    refuse("attribute 'num_scan_inputs' is " + std::to_string(inputs));
   a.inputs = static_cast<std::size_t>(inputs);
   a.states = static_cast<std::size_t>(all - inputs);
   if (static_cast<std::size_t>(graph.output_size()) < a.states) refuse("its body has too few outputs");
@@ -166,8 +173,10 @@ Values scan(Call& c) {
     const std::int64_t extent = c.e.dims(x)[axis];
     if (trips >= 0 && trips != extent) refuse("its scanned inputs have different lengths");
     trips = extent;
-    const Value at = a.input_directions[i] == 0 ? step : body.emitter.binary("sub", static_cast<double>(extent - 1), step);
-    body.scope.values[graph.input(static_cast<int>(a.states + i)).name()] = body.emitter.op("take", {x, at}, {{"axis", axis}});
+    const Value at =
+        a.input_directions[i] == 0 ? step : body.emitter.binary("sub", static_cast<double>(extent - 1), step);
+    body.scope.values[graph.input(static_cast<int>(a.states + i)).name()] =
+        body.emitter.op("take", {x, at}, {{"axis", axis}});
   }
   operands[0] = c.e.scalar_int(DType::kS64, trips);
   Values results = c.importer.import_graph(graph, body.scope);

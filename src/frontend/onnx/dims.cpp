@@ -22,8 +22,8 @@ DimBinder::DimBinder(const ImportOptions& options) : options_(options) {
   }
 }
 
-void DimBinder::bind_given(const std::string& input, std::size_t axis,
-                           const ::onnx::TensorShapeProto::Dimension& dim, std::int64_t value) {
+void DimBinder::bind_given(const std::string& input, std::size_t axis, const ::onnx::TensorShapeProto::Dimension& dim,
+                           std::int64_t value) {
   if (value < 0) refuse("input '" + input + "' is given the negative extent " + std::to_string(value));
   const std::string place = "axis " + std::to_string(axis) + " of input '" + input + "'";
   if (is_stated(dim)) {
@@ -67,7 +67,8 @@ Type DimBinder::bind(const ::onnx::ValueInfoProto& input, const std::string& key
   if (type.has_sequence_type()) unsupported("input '" + input.name() + "' is a sequence, which is not supported");
   if (type.has_optional_type()) unsupported("input '" + input.name() + "' is an optional, which is not supported");
   if (type.has_map_type()) unsupported("input '" + input.name() + "' is a map, which is not supported");
-  if (type.has_sparse_tensor_type()) unsupported("input '" + input.name() + "' is a sparse tensor, which is not supported");
+  if (type.has_sparse_tensor_type())
+    unsupported("input '" + input.name() + "' is a sparse tensor, which is not supported");
   if (!type.has_tensor_type()) refuse("input '" + input.name() + "' has no type");
   const auto& tensor = type.tensor_type();
   DType dtype = DType::kF32;
@@ -93,7 +94,8 @@ Type DimBinder::bind(const ::onnx::ValueInfoProto& input, const std::string& key
   }
   const int rank = tensor.shape().dim_size();
   if (given == nullptr && !tensor.has_shape()) {
-    refuse("the file does not say how many axes input '" + input.name() + "' has: give --shape '" + input.name() + "=...'");
+    refuse("the file does not say how many axes input '" + input.name() + "' has: give --shape '" + input.name() +
+           "=...'");
   }
   if (given != nullptr && tensor.has_shape() && static_cast<int>(given->size()) != rank) {
     refuse("input '" + input.name() + "' has " + std::to_string(rank) + " axes in the file, but " +

@@ -13,8 +13,8 @@ using ops::OpId;
 
 namespace {
 
-constexpr std::int64_t kLargestFolded = 4096;          // bytes: what same_constant compares by content
-constexpr std::int64_t kLargestKnown = 64 * 1024;      // bytes: shapes, axes, index lists
+constexpr std::int64_t kLargestFolded = 4096;      // bytes: what same_constant compares by content
+constexpr std::int64_t kLargestKnown = 64 * 1024;  // bytes: shapes, axes, index lists
 
 std::optional<std::int64_t> bytes_of(const Type& type) {
   if (!type.is_tensor() || !ops::is_static(type.shape)) return std::nullopt;
@@ -222,7 +222,8 @@ Value Emitter::concat(std::vector<Value> parts, std::int64_t axis) {
 
 Value Emitter::slice(Value x, std::int64_t axis, std::int64_t start, std::int64_t limit, std::int64_t stride) {
   Ints limits = dims(x);
-  if (axis < 0 || axis >= static_cast<std::int64_t>(limits.size())) refuse(ops::to_string(type(x)) + " has no axis " + std::to_string(axis));
+  if (axis < 0 || axis >= static_cast<std::int64_t>(limits.size()))
+    refuse(ops::to_string(type(x)) + " has no axis " + std::to_string(axis));
   Ints starts(limits.size(), 0), strides(limits.size(), 1);
   if (start == 0 && limit == limits[axis] && stride == 1) return x;
   starts[axis] = start;

@@ -20,7 +20,8 @@ using ops::Tensor;
 using ops::Type;
 using Ints = std::vector<std::int64_t>;
 
-/// What is known of values at load, by evaluation on demand: constants, what follows from them, and the inputs the user gave.
+/// What is known of values at load, by evaluation on demand: constants, what follows from them, and the inputs the user
+/// gave.
 class Knowledge {
  public:
   explicit Knowledge(const graph::Graph& graph) : graph_(graph) {}

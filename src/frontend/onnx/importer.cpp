@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kOldestWithDefaults = 4;  // IR version from which an initialiser may be an input's default
 constexpr std::int64_t kOldestWithOpsets = 3;    // IR version
 constexpr std::int64_t kNewestOpset = 28;
-constexpr std::int64_t kMostNodes = 5'000'000;   // after functions are inlined: they can grow without bound
+constexpr std::int64_t kMostNodes = 5'000'000;  // after functions are inlined: they can grow without bound
 constexpr int kDeepest = 200;
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -209,13 +209,15 @@ void Importer::add_input(const ::onnx::ValueInfoProto& input, Type type, const s
 void Importer::import_outputs(Scope& scope) {
   std::vector<Value> results;
   for (const auto& output : file_.model.graph().output()) {
-    if (output.type().has_sequence_type()) unsupported("output '" + output.name() + "' is a sequence, which is not supported");
+    if (output.type().has_sequence_type())
+      unsupported("output '" + output.name() + "' is a sequence, which is not supported");
     const Value value = made(output.name(), scope, "output");
     const Type type = graph_.type(value);
     if (output.type().has_tensor_type() && output.type().tensor_type().elem_type() != 0 && type.is_tensor() &&
         dtype_of(output.type().tensor_type().elem_type()) != type.dtype) {
-      refuse("output '" + output.name() + "' is stated as " + element_type_name(output.type().tensor_type().elem_type()) +
-             ", but it is computed as " + std::string(ops::name(type.dtype)));
+      refuse("output '" + output.name() + "' is stated as " +
+             element_type_name(output.type().tensor_type().elem_type()) + ", but it is computed as " +
+             std::string(ops::name(type.dtype)));
     }
     results.push_back(value);
   }
@@ -268,7 +270,8 @@ void Importer::import_nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto
 
 void Importer::import_node(::onnx::NodeProto& node, Scope& scope) {
   try {
-    if (++node_count_ > kMostNodes) unsupported("the model has more than 5,000,000 nodes after its functions are inlined");
+    if (++node_count_ > kMostNodes)
+      unsupported("the model has more than 5,000,000 nodes after its functions are inlined");
     std::vector<Value> inputs;
     for (const std::string& name : node.input()) {
       const auto value = name.empty() ? Value{} : lookup(name, scope);
@@ -322,7 +325,8 @@ std::vector<Value> Importer::call_function(::onnx::FunctionProto& function, ::on
            std::to_string(inputs.size()));
   }
   for (int i = 0; i < function.input_size(); ++i) {
-    inner.values[function.input(i)] = static_cast<std::size_t>(i) < inputs.size() ? inputs[static_cast<std::size_t>(i)] : Value{};
+    inner.values[function.input(i)] =
+        static_cast<std::size_t>(i) < inputs.size() ? inputs[static_cast<std::size_t>(i)] : Value{};
   }
   std::map<std::string, ::onnx::AttributeProto> attributes = attribute_defaults(function);
   for (const auto& attribute : node.attribute()) attributes[attribute.name()] = attribute;

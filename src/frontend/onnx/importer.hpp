@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/frontend/onnx/call.hpp"
 #include "fusewright/frontend/onnx/import.hpp"
+#include "src/frontend/onnx/call.hpp"
 
 namespace fusewright::frontend_onnx {
 
@@ -19,7 +19,7 @@ struct Scope {
   std::unordered_map<std::string, Value> values;
   std::unordered_map<std::string, ::onnx::TensorProto*> initializers;  ///< those that nobody has read yet
   const std::map<std::string, std::int64_t>* opsets = nullptr;
-  std::string prefix;          ///< of source names, inside functions: "call."
+  std::string prefix;  ///< of source names, inside functions: "call."
   int depth = 0;
 };
 
@@ -42,7 +42,8 @@ class Importer {
   std::optional<Value> lookup(const std::string& name, Scope& scope);
   Value made(const std::string& name, Scope& scope, const std::string& what);
   void declare_initializers(::onnx::GraphProto& graph, Scope& scope);
-  void import_nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes, Scope& scope, const std::string& what);
+  void import_nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes, Scope& scope,
+                    const std::string& what);
   void import_node(::onnx::NodeProto& node, Scope& scope);
   std::vector<Value> dispatch(::onnx::NodeProto& node, Scope& scope, std::vector<Value> inputs);
   std::vector<Value> call_function(::onnx::FunctionProto& function, ::onnx::NodeProto& node, Scope& scope,

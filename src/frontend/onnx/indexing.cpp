@@ -41,7 +41,8 @@ Values gather_nd(Call& c) {
   const std::int64_t batch = c.int_attr("batch_dims", 0);
   if (batch < 0 || batch >= index_rank || batch > rank) refuse("attribute 'batch_dims' is " + std::to_string(batch));
   const std::int64_t depth = index_dims.back();
-  if (depth < 1 || batch + depth > rank) refuse("its indices " + ops::to_string(c.e.type(indices)) + " do not fit " + ops::to_string(c.e.type(x)));
+  if (depth < 1 || batch + depth > rank)
+    refuse("its indices " + ops::to_string(c.e.type(indices)) + " do not fit " + ops::to_string(c.e.type(x)));
   Ints collapsed, sizes = dims, batches = count_up(batch), offsets;
   for (std::int64_t i = 0; i < batch; ++i) sizes[i] = 1;
   for (std::int64_t i = batch; i < batch + depth; ++i) {
@@ -51,8 +52,12 @@ Values gather_nd(Call& c) {
   for (std::int64_t i = batch + depth; i < rank; ++i) offsets.push_back(index_rank - 1 + i - batch - depth);
   const Value safe = normalise_vectors(c, indices, Ints(dims.begin() + batch, dims.begin() + batch + depth));
   return {c.e.op("gather", {x, safe},
-                 {{"offset_dims", offsets}, {"collapsed_slice_dims", collapsed}, {"start_index_map", collapsed},
-                  {"operand_batching_dims", batches}, {"indices_batching_dims", batches}, {"index_vector_dim", index_rank - 1},
+                 {{"offset_dims", offsets},
+                  {"collapsed_slice_dims", collapsed},
+                  {"start_index_map", collapsed},
+                  {"operand_batching_dims", batches},
+                  {"indices_batching_dims", batches},
+                  {"index_vector_dim", index_rank - 1},
                   {"slice_sizes", sizes}})};
 }
 
@@ -78,8 +83,11 @@ Values scatter_nd(Call& c) {
   for (std::int64_t i = depth; i < rank; ++i) window.push_back(index_rank - 1 + i - depth);
   const Value safe = normalise_vectors(c, indices, Ints(dims.begin(), dims.begin() + depth));
   return {c.e.op("scatter", {x, safe, updates},
-                 {{"update_window_dims", window}, {"inserted_window_dims", count_up(depth)},
-                  {"scatter_dims_to_operand_dims", count_up(depth)}, {"index_vector_dim", index_rank - 1}, {"combiner", combiner(c)}})};
+                 {{"update_window_dims", window},
+                  {"inserted_window_dims", count_up(depth)},
+                  {"scatter_dims_to_operand_dims", count_up(depth)},
+                  {"index_vector_dim", index_rank - 1},
+                  {"combiner", combiner(c)}})};
 }
 
 // Every update gets its full position: its own along all axes but one, and the index along that one.
@@ -99,13 +107,17 @@ Values scatter_elements(Call& c) {
   }
   const Value positions = normalise_vectors(c, c.e.concat(parts, rank), c.e.dims(x));
   return {c.e.op("scatter", {x, positions, updates},
-                 {{"update_window_dims", Ints{}}, {"inserted_window_dims", count_up(rank)},
-                  {"scatter_dims_to_operand_dims", count_up(rank)}, {"index_vector_dim", rank}, {"combiner", combiner(c)}})};
+                 {{"update_window_dims", Ints{}},
+                  {"inserted_window_dims", count_up(rank)},
+                  {"scatter_dims_to_operand_dims", count_up(rank)},
+                  {"index_vector_dim", rank},
+                  {"combiner", combiner(c)}})};
 }
 
 Values one_hot(Call& c) {
   const double stated = c.known_double(1, "depth");
-  if (!(stated >= 1 && stated < static_cast<double>(std::int64_t{1} << 40))) refuse("its depth is " + std::to_string(stated));
+  if (!(stated >= 1 && stated < static_cast<double>(std::int64_t{1} << 40)))
+    refuse("its depth is " + std::to_string(stated));
   const auto depth = static_cast<std::int64_t>(stated);
   const Value indices = c.e.convert(c.in(0), DType::kS64);
   Ints dims = c.e.dims(indices);
@@ -113,7 +125,8 @@ Values one_hot(Call& c) {
   Ints column = dims;
   column.insert(column.begin() + axis, 1);
   dims.insert(dims.begin() + axis, depth);
-  const Value wrapped = c.e.select(c.e.binary("lt", indices, 0.0), c.e.binary("add", indices, static_cast<double>(depth)), indices);
+  const Value wrapped =
+      c.e.select(c.e.binary("lt", indices, 0.0), c.e.binary("add", indices, static_cast<double>(depth)), indices);
   const Value hit = c.e.op("eq", {c.e.iota(DType::kS64, dims, axis), c.e.align(c.e.reshape(wrapped, column), dims)});
   const Value off = c.e.reshape(c.e.slice(c.in(2), 0, 0, 1), {}), on = c.e.reshape(c.e.slice(c.in(2), 0, 1, 2), {});
   return {c.e.select(hit, on, off)};
@@ -123,8 +136,10 @@ Values one_hot(Call& c) {
 Values compress(Call& c) {
   Value x = c.in(0);
   std::int64_t axis = 0;
-  if (c.has_attr("axis")) axis = c.axis(c.int_attr("axis"), c.e.rank(x));
-  else x = c.e.reshape(x, {product(c.e.dims(x))});
+  if (c.has_attr("axis"))
+    axis = c.axis(c.int_attr("axis"), c.e.rank(x));
+  else
+    x = c.e.reshape(x, {product(c.e.dims(x))});
   const Ints condition = c.known_ints(1, "condition");
   if (static_cast<std::int64_t>(condition.size()) > c.e.dims(x)[axis]) refuse("its condition is longer than the axis");
   Ints kept;
@@ -148,7 +163,8 @@ Values non_zero(Call& c) {
   Ints flat;
   for (const Ints& row : positions) flat.insert(flat.end(), row.begin(), row.end());
   const auto rank = static_cast<std::int64_t>(positions.size());
-  return {c.e.reshape(c.e.int_vector(DType::kS64, flat), {rank, rank == 0 ? 0 : static_cast<std::int64_t>(positions[0].size())})};
+  return {c.e.reshape(c.e.int_vector(DType::kS64, flat),
+                      {rank, rank == 0 ? 0 : static_cast<std::int64_t>(positions[0].size())})};
 }
 
 // Row i of each batch is reversed up to its length: a gather along time by computed indices.
@@ -168,9 +184,16 @@ Values reverse_sequence(Call& c) {
 
 std::vector<OperatorRow> indexing_operators() {
   return {
-      {"Gather", gather}, {"GatherElements", gather_elements}, {"GatherND", gather_nd}, {"ScatterND", scatter_nd},
-      {"ScatterElements", scatter_elements}, {"Scatter", scatter_elements}, {"OneHot", one_hot}, {"Compress", compress},
-      {"NonZero", non_zero}, {"ReverseSequence", reverse_sequence},
+      {"Gather", gather},
+      {"GatherElements", gather_elements},
+      {"GatherND", gather_nd},
+      {"ScatterND", scatter_nd},
+      {"ScatterElements", scatter_elements},
+      {"Scatter", scatter_elements},
+      {"OneHot", one_hot},
+      {"Compress", compress},
+      {"NonZero", non_zero},
+      {"ReverseSequence", reverse_sequence},
   };
 }
 

@@ -30,7 +30,8 @@ Values reshape(Call& c) {
   std::int64_t rest = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && !zero_is_zero) {
-      if (i >= dims.size()) refuse("the shape copies axis " + std::to_string(i) + " of a tensor of rank " + std::to_string(dims.size()));
+      if (i >= dims.size())
+        refuse("the shape copies axis " + std::to_string(i) + " of a tensor of rank " + std::to_string(dims.size()));
       shape[i] = dims[i];
     }
     if (shape[i] < -1) refuse("the shape has the negative extent " + std::to_string(shape[i]));
@@ -41,7 +42,8 @@ Values reshape(Call& c) {
   if (open < shape.size()) {
     const std::int64_t count = product(dims);
     if (rest == 0 || count % rest != 0) {
-      refuse("the extent left open does not come out even: " + std::to_string(count) + " elements over " + std::to_string(rest));
+      refuse("the extent left open does not come out even: " + std::to_string(count) + " elements over " +
+             std::to_string(rest));
     }
     shape[open] = count / rest;
   }
@@ -66,7 +68,8 @@ Values squeeze(Call& c) {
   const Ints axes = given ? c.axes(*given, rank) : Ints{};
   for (std::int64_t i = 0; i < rank; ++i) {
     const bool named = std::binary_search(axes.begin(), axes.end(), i);
-    if (named && dims[i] != 1) refuse("axis " + std::to_string(i) + " has the extent " + std::to_string(dims[i]) + ", not 1");
+    if (named && dims[i] != 1)
+      refuse("axis " + std::to_string(i) + " has the extent " + std::to_string(dims[i]) + ", not 1");
     if (named || (!given && dims[i] == 1)) continue;
     kept.push_back(dims[i]);
   }
@@ -95,13 +98,18 @@ Values split(Call& c) {
   const std::int64_t axis = c.axis(c.int_attr("axis", 0), c.e.rank(x));
   const std::int64_t extent = c.e.dims(x)[axis];
   Ints sizes;
-  if (const auto given = c.ints_attr("split")) sizes = *given;
-  else if (c.opset >= 13 && c.has(1)) sizes = c.known_ints(1, "split");
+  if (const auto given = c.ints_attr("split"))
+    sizes = *given;
+  else if (c.opset >= 13 && c.has(1))
+    sizes = c.known_ints(1, "split");
   if (sizes.empty()) {
     const std::int64_t parts = c.int_attr("num_outputs", c.proto.output_size());
-    if (parts < 1 || parts != c.proto.output_size()) refuse("it splits into " + std::to_string(parts) + " parts, but has " + std::to_string(c.proto.output_size()) + " outputs");
+    if (parts < 1 || parts != c.proto.output_size())
+      refuse("it splits into " + std::to_string(parts) + " parts, but has " + std::to_string(c.proto.output_size()) +
+             " outputs");
     const std::int64_t size = (extent + parts - 1) / parts;
-    if (c.opset < 18 && extent % parts != 0) refuse("an axis of " + std::to_string(extent) + " does not split into " + std::to_string(parts) + " equal parts");
+    if (c.opset < 18 && extent % parts != 0)
+      refuse("an axis of " + std::to_string(extent) + " does not split into " + std::to_string(parts) + " equal parts");
     for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp(extent - i * size, std::int64_t{0}, size));
   }
   Values results;
@@ -111,7 +119,8 @@ Values split(Call& c) {
     results.push_back(c.e.slice(x, axis, start, start + size));
     start += size;
   }
-  if (start != extent) refuse("the parts make up " + std::to_string(start) + " of an axis of " + std::to_string(extent));
+  if (start != extent)
+    refuse("the parts make up " + std::to_string(start) + " of an axis of " + std::to_string(extent));
   return results;
 }
 
@@ -130,7 +139,8 @@ Value slice_axis(Call& c, Value x, std::int64_t axis, std::int64_t start, std::i
   const std::int64_t first = extent - 1 - start;
   const std::int64_t limit = std::max(first, extent - 1 - end);
   const Value reversed = c.e.op("reverse", {x}, {{"axes", Ints{axis}}});
-  return c.e.slice(reversed, axis, first, limit, std::min(step < -extent ? extent : -step, std::max(extent, std::int64_t{1})));
+  return c.e.slice(reversed, axis, first, limit,
+                   std::min(step < -extent ? extent : -step, std::max(extent, std::int64_t{1})));
 }
 
 Values slice(Call& c) {
@@ -164,7 +174,9 @@ Values slice(Call& c) {
       continue;
     }
     const std::int64_t extent = dims[axis];
-    const auto clamp = [&](std::int64_t v) { return std::clamp(v < 0 ? std::max(v, -extent) + extent : v, std::int64_t{0}, extent); };
+    const auto clamp = [&](std::int64_t v) {
+      return std::clamp(v < 0 ? std::max(v, -extent) + extent : v, std::int64_t{0}, extent);
+    };
     low[axis] = clamp(starts[i]);
     high[axis] = std::max(low[axis], clamp(ends[i]));
     stride[axis] = std::min(steps[i], std::max(extent, std::int64_t{1}));
@@ -247,8 +259,7 @@ Values pad(Call& c) {
     high[c.axis(axes[i], rank)] = pads[i + axes.size()];
   }
   if (mode == "constant") {
-    Value value = c.opset < 11 ? c.e.scalar(c.e.dtype(x), c.float_attr("value", 0))
-                               : c.in_or(2, {});
+    Value value = c.opset < 11 ? c.e.scalar(c.e.dtype(x), c.float_attr("value", 0)) : c.in_or(2, {});
     if (!value.valid()) value = c.e.scalar(c.e.dtype(x), 0);
     return {c.e.op("pad", {x, c.e.reshape(value, {})},
                    {{"low", low}, {"high", high}, {"interior", Ints(static_cast<std::size_t>(rank), 0)}})};
@@ -258,7 +269,8 @@ Values pad(Call& c) {
   constexpr std::int64_t kLongest = std::int64_t{1} << 24;  // of an index list
   for (std::int64_t axis = 0; axis < rank; ++axis) {
     if (low[axis] == 0 && high[axis] == 0) continue;
-    if (dims[axis] + low[axis] + high[axis] > kLongest) unsupported("pads of mode '" + mode + "' beyond 2^24 elements are not supported");
+    if (dims[axis] + low[axis] + high[axis] > kLongest)
+      unsupported("pads of mode '" + mode + "' beyond 2^24 elements are not supported");
     x = c.e.take(x, padded_indices(mode, dims[axis], low[axis], high[axis]), axis);
   }
   return {x};
@@ -268,7 +280,8 @@ Values depth_to_space(Call& c) {
   const Value x = c.in(0);
   const Ints d = c.e.dims(x);
   const std::int64_t b = c.int_attr("blocksize");
-  if (d.size() != 4 || b < 1 || b > 65536 || d[1] % (b * b) != 0) refuse("its block size does not fit " + ops::to_string(c.e.type(x)));
+  if (d.size() != 4 || b < 1 || b > 65536 || d[1] % (b * b) != 0)
+    refuse("its block size does not fit " + ops::to_string(c.e.type(x)));
   const std::int64_t depth = d[1] / (b * b);
   if (c.string_attr("mode", "DCR") == "DCR") {
     const Value wide = c.e.reshape(x, {d[0], b, b, depth, d[2], d[3]});
@@ -282,7 +295,8 @@ Values space_to_depth(Call& c) {
   const Value x = c.in(0);
   const Ints d = c.e.dims(x);
   const std::int64_t b = c.int_attr("blocksize");
-  if (d.size() != 4 || b < 1 || d[2] % b != 0 || d[3] % b != 0) refuse("its block size does not fit " + ops::to_string(c.e.type(x)));
+  if (d.size() != 4 || b < 1 || d[2] % b != 0 || d[3] % b != 0)
+    refuse("its block size does not fit " + ops::to_string(c.e.type(x)));
   const Value wide = c.e.reshape(x, {d[0], d[1], d[2] / b, b, d[3] / b, b});
   return {c.e.reshape(c.e.transpose(wide, {0, 3, 5, 1, 2, 4}), {d[0], d[1] * b * b, d[2] / b, d[3] / b})};
 }
@@ -298,21 +312,33 @@ Values center_crop_pad(Call& c) {
   Ints low(dims.size(), 0), high(dims.size(), 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = c.axis(axes[i], static_cast<std::int64_t>(dims.size()));
-    if (shape[i] < 0 || shape[i] > (std::int64_t{1} << 40)) refuse("the shape has the extent " + std::to_string(shape[i]));
+    if (shape[i] < 0 || shape[i] > (std::int64_t{1} << 40))
+      refuse("the shape has the extent " + std::to_string(shape[i]));
     const std::int64_t more = shape[i] - dims[axis];
     low[axis] = more < 0 ? -(-more / 2) : more / 2;
     high[axis] = more - low[axis];
   }
-  return {c.e.op("pad", {x, c.e.scalar(c.e.dtype(x), 0)}, {{"low", low}, {"high", high}, {"interior", Ints(dims.size(), 0)}})};
+  return {c.e.op("pad", {x, c.e.scalar(c.e.dtype(x), 0)},
+                 {{"low", low}, {"high", high}, {"interior", Ints(dims.size(), 0)}})};
 }
 
 }  // namespace
 
 std::vector<OperatorRow> movement_operators() {
   return {
-      {"Transpose", transpose}, {"Reshape", reshape}, {"Flatten", flatten}, {"Squeeze", squeeze},
-      {"Unsqueeze", unsqueeze}, {"Concat", concat}, {"Split", split}, {"Slice", slice}, {"Expand", expand},
-      {"Tile", tile}, {"Pad", pad}, {"DepthToSpace", depth_to_space}, {"SpaceToDepth", space_to_depth},
+      {"Transpose", transpose},
+      {"Reshape", reshape},
+      {"Flatten", flatten},
+      {"Squeeze", squeeze},
+      {"Unsqueeze", unsqueeze},
+      {"Concat", concat},
+      {"Split", split},
+      {"Slice", slice},
+      {"Expand", expand},
+      {"Tile", tile},
+      {"Pad", pad},
+      {"DepthToSpace", depth_to_space},
+      {"SpaceToDepth", space_to_depth},
       {"CenterCropPad", center_crop_pad},
   };
 }

@@ -44,8 +44,8 @@ std::string element_type_name(std::int64_t type);
 /// Throws Failure naming the type when it is not supported.
 ops::DType dtype_of(std::int64_t element_type);
 
-/// The tensor's elements; `raw_data` is released from the message. External data is mapped from `folder`; an empty `folder`
-/// forbids it. Throws Failure.
+/// The tensor's elements; `raw_data` is released from the message. External data is mapped from `folder`; an empty
+/// `folder` forbids it. Throws Failure.
 ops::Tensor take_tensor(::onnx::TensorProto& proto, const std::string& folder);
 /// Type without reading the elements.
 ops::Type type_of(const ::onnx::TensorProto& proto);

@@ -31,7 +31,8 @@ Value spread(Call& c, Value v, const Ints& dims) {
   const std::int64_t axis = c.axis(c.int_attr("axis", 1), rank);
   if (own.size() == 1) return c.e.broadcast(v, dims, {axis});
   const std::int64_t block = c.int_attr("block_size", 0);
-  if (own.size() != dims.size() || block < 1 || block > dims[axis] || own[axis] * block < dims[axis]) refuse("its scale " + ops::to_string(c.e.type(v)) + " does not fit");
+  if (own.size() != dims.size() || block < 1 || block > dims[axis] || own[axis] * block < dims[axis])
+    refuse("its scale " + ops::to_string(c.e.type(v)) + " does not fit");
   Ints wide = own, axes;
   wide.insert(wide.begin() + axis + 1, block);
   for (std::int64_t i = 0; i < rank; ++i) axes.push_back(i > axis ? i + 1 : i);
@@ -93,9 +94,12 @@ Value centered(Call& c, Value x, std::size_t zero, std::int64_t axis) {
   if (!c.has(zero)) return wide;
   Value shift = c.e.convert(c.in(zero), DType::kS32);
   const Ints own = c.e.dims(shift), dims = c.e.dims(wide);
-  if (product(own) == 1) shift = c.e.align(c.e.reshape(shift, {}), dims);
-  else if (own.size() == 1) shift = c.e.broadcast(shift, dims, {axis});
-  else shift = c.e.align(shift, dims);
+  if (product(own) == 1)
+    shift = c.e.align(c.e.reshape(shift, {}), dims);
+  else if (own.size() == 1)
+    shift = c.e.broadcast(shift, dims, {axis});
+  else
+    shift = c.e.align(shift, dims);
   return c.e.op("sub", {wide, shift});
 }
 
@@ -142,8 +146,12 @@ Value emit_quantize(Call& c) { return quantize_linear(c).front(); }
 
 std::vector<OperatorRow> quantization_operators() {
   return {
-      {"QuantizeLinear", quantize_linear}, {"DequantizeLinear", dequantize_linear}, {"DynamicQuantizeLinear", dynamic_quantize},
-      {"MatMulInteger", matmul_integer}, {"ConvInteger", conv_integer}, {"QLinearMatMul", qlinear_matmul},
+      {"QuantizeLinear", quantize_linear},
+      {"DequantizeLinear", dequantize_linear},
+      {"DynamicQuantizeLinear", dynamic_quantize},
+      {"MatMulInteger", matmul_integer},
+      {"ConvInteger", conv_integer},
+      {"QLinearMatMul", qlinear_matmul},
       {"QLinearConv", qlinear_conv},
   };
 }

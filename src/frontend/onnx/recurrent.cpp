@@ -6,7 +6,8 @@ namespace {
 
 using Values = std::vector<Value>;
 
-// LSTM, GRU and RNN are unrolled over time: the number of steps is known, and each step's matmul is visible to the rules.
+// LSTM, GRU and RNN are unrolled over time: the number of steps is known, and each step's matmul is visible to the
+// rules.
 
 struct Cell {
   std::int64_t hidden = 0, steps = 0, batch = 0, directions = 1, gates = 1;
@@ -43,7 +44,8 @@ std::vector<Activation> read_activations(Call& c, const Cell& cell, const std::v
   if (names.empty()) {
     for (std::int64_t d = 0; d < cell.directions; ++d) names.insert(names.end(), defaults.begin(), defaults.end());
   }
-  if (names.size() != defaults.size() * static_cast<std::size_t>(cell.directions)) refuse("attribute 'activations' has the wrong length");
+  if (names.size() != defaults.size() * static_cast<std::size_t>(cell.directions))
+    refuse("attribute 'activations' has the wrong length");
   const auto alphas = c.floats_attr("activation_alpha").value_or(std::vector<double>{});
   const auto betas = c.floats_attr("activation_beta").value_or(std::vector<double>{});
   std::vector<Activation> result;
@@ -63,7 +65,8 @@ Cell read_cell(Call& c, std::int64_t gates) {
   Cell cell;
   cell.gates = gates;
   cell.direction = c.string_attr("direction", "forward");
-  if (cell.direction != "forward" && cell.direction != "reverse" && cell.direction != "bidirectional") refuse("attribute 'direction' is '" + cell.direction + "'");
+  if (cell.direction != "forward" && cell.direction != "reverse" && cell.direction != "bidirectional")
+    refuse("attribute 'direction' is '" + cell.direction + "'");
   cell.directions = cell.direction == "bidirectional" ? 2 : 1;
   cell.batch_first = c.int_attr("layout", 0) != 0;
   cell.clip = c.float_attr("clip", 0);
@@ -75,8 +78,10 @@ Cell read_cell(Call& c, std::int64_t gates) {
   cell.batch = dims[1];
   if (r.size() != 3 || w.size() != 3) refuse("its weights are not of rank 3");
   cell.hidden = r[2];
-  if (w != Ints{cell.directions, gates * cell.hidden, dims[2]} || r != Ints{cell.directions, gates * cell.hidden, cell.hidden}) {
-    refuse("its weights " + ops::to_string(c.e.type(c.in(1))) + " and " + ops::to_string(c.e.type(c.in(2))) + " do not fit its input");
+  if (w != Ints{cell.directions, gates * cell.hidden, dims[2]} ||
+      r != Ints{cell.directions, gates * cell.hidden, cell.hidden}) {
+    refuse("its weights " + ops::to_string(c.e.type(c.in(1))) + " and " + ops::to_string(c.e.type(c.in(2))) +
+           " do not fit its input");
   }
   constexpr std::int64_t kMostSteps = 4096;
   if (cell.steps > kMostSteps) unsupported("more than 4,096 time steps are not supported");
@@ -92,8 +97,8 @@ Value clipped(Emitter& e, const Cell& cell, Value x) {
 
 // What one direction works with: its weights without the direction axis.
 struct Direction {
-  Value w, r, wb, rb;           // [gates * hidden, input], [gates * hidden, hidden], [gates * hidden] or invalid
-  std::vector<Value> peepholes; // of the LSTM: [hidden], input, output, forget
+  Value w, r, wb, rb;            // [gates * hidden, input], [gates * hidden, hidden], [gates * hidden] or invalid
+  std::vector<Value> peepholes;  // of the LSTM: [hidden], input, output, forget
   std::vector<Activation> f;
 };
 
@@ -140,8 +145,10 @@ State lstm_step(Call& call, const Cell& cell, const Direction& d, Value xw, cons
   };
   const Value i = activate(e, d.f[0], clipped(e, cell, peep(gate(e, cell, all, 0), 0, s.c)));
   Value f;
-  if (call.int_attr("input_forget", 0) != 0) f = e.binary("sub", 1.0, i);
-  else f = activate(e, d.f[0], clipped(e, cell, peep(gate(e, cell, all, 2), 2, s.c)));
+  if (call.int_attr("input_forget", 0) != 0)
+    f = e.binary("sub", 1.0, i);
+  else
+    f = activate(e, d.f[0], clipped(e, cell, peep(gate(e, cell, all, 2), 2, s.c)));
   const Value candidate = activate(e, d.f[1], clipped(e, cell, gate(e, cell, all, 3)));
   const Value next = e.op("add", {e.op("mul", {f, s.c}), e.op("mul", {i, candidate})});
   const Value o = activate(e, d.f[0], clipped(e, cell, peep(gate(e, cell, all, 1), 1, next)));
@@ -191,7 +198,8 @@ Run run_direction(Call& c, const Cell& cell, const Direction& d, bool backwards,
     Value y = next.h;
     if (cell.lengths.valid()) {
       // Beyond a row's length its state stays and its output is zero.
-      const Value inside = e.broadcast(e.binary("gt", cell.lengths, e.scalar_int(DType::kS64, t)), {cell.batch, cell.hidden}, {0});
+      const Value inside =
+          e.broadcast(e.binary("gt", cell.lengths, e.scalar_int(DType::kS64, t)), {cell.batch, cell.hidden}, {0});
       y = e.select(inside, y, e.scalar(e.dtype(y), 0));
       next.h = e.select(inside, next.h, state.h);
       if (next.c.valid()) next.c = e.select(inside, next.c, state.c);
@@ -221,14 +229,16 @@ Values recurrent(Call& c, std::int64_t gates, const std::vector<std::string>& de
     Direction dir = read_direction(c, cell, d, activations);
     if (memory && c.has(7)) {
       const Value p = pick(e, c.in(7), d);
-      for (std::int64_t i = 0; i < 3; ++i) dir.peepholes.push_back(e.slice(p, 0, i * cell.hidden, (i + 1) * cell.hidden));
+      for (std::int64_t i = 0; i < 3; ++i)
+        dir.peepholes.push_back(e.slice(p, 0, i * cell.hidden, (i + 1) * cell.hidden));
     }
     State state{initial(c, cell, 5, d), memory ? initial(c, cell, 6, d) : Value{}};
     runs.push_back(run_direction(c, cell, dir, cell.direction == "reverse" || d == 1, state, step));
   }
   Values rows, last_h, last_c;
   for (std::int64_t t = 0; t < cell.steps; ++t) {
-    for (const Run& run : runs) rows.push_back(e.reshape(run.y[static_cast<std::size_t>(t)], {1, 1, cell.batch, cell.hidden}));
+    for (const Run& run : runs)
+      rows.push_back(e.reshape(run.y[static_cast<std::size_t>(t)], {1, 1, cell.batch, cell.hidden}));
   }
   for (const Run& run : runs) {
     last_h.push_back(e.reshape(run.last.h, {1, cell.batch, cell.hidden}));

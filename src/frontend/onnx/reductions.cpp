@@ -36,14 +36,16 @@ Values reduce_other(Call& c) { return reduce(c, 18); }
 Values arg_reduction(Call& c) {
   const Value x = c.in(0);
   const std::int64_t axis = c.axis(c.int_attr("axis", 0), c.e.rank(x));
-  const Value out = c.e.op(c.target, {x}, {{"axis", axis}, {"last", c.int_attr("select_last_index", 0) != 0}, {"dtype", DType::kS64}});
+  const Value out = c.e.op(c.target, {x},
+                           {{"axis", axis}, {"last", c.int_attr("select_last_index", 0) != 0}, {"dtype", DType::kS64}});
   return {c.int_attr("keepdims", 1) != 0 ? c.e.keep_axes(out, c.e.dims(x), {axis}) : out};
 }
 
 Values cumulative(Call& c) {
   const std::int64_t axis = c.axis(c.known_int(1, "axis"), c.e.rank(c.in(0)));
-  return {c.e.op(c.target, {c.in(0)},
-                 {{"axis", axis}, {"exclusive", c.int_attr("exclusive", 0) != 0}, {"reverse", c.int_attr("reverse", 0) != 0}})};
+  return {c.e.op(
+      c.target, {c.in(0)},
+      {{"axis", axis}, {"exclusive", c.int_attr("exclusive", 0) != 0}, {"reverse", c.int_attr("reverse", 0) != 0}})};
 }
 
 // Before opset 13 the axes from `axis` on are one.
@@ -78,14 +80,23 @@ Values top_k(Call& c) {
 
 std::vector<OperatorRow> reduction_operators() {
   return {
-      {"ReduceSum", reduce_sum, "reduce_sum"}, {"ReduceProd", reduce_other, "reduce_prod"},
-      {"ReduceMax", reduce_other, "reduce_max"}, {"ReduceMin", reduce_other, "reduce_min"},
-      {"ReduceMean", reduce_other, "reduce_mean"}, {"ReduceL1", reduce_other, "reduce_l1"},
-      {"ReduceL2", reduce_other, "reduce_l2"}, {"ReduceLogSum", reduce_other, "reduce_log_sum"},
-      {"ReduceLogSumExp", reduce_other, "reduce_log_sum_exp"}, {"ReduceSumSquare", reduce_other, "reduce_sum_square"},
-      {"ArgMax", arg_reduction, "arg_max"}, {"ArgMin", arg_reduction, "arg_min"},
-      {"CumSum", cumulative, "cum_sum"}, {"CumProd", cumulative, "cum_prod"},
-      {"Softmax", along_axis, "softmax"}, {"LogSoftmax", along_axis, "log_softmax"}, {"Hardmax", along_axis, "hardmax"},
+      {"ReduceSum", reduce_sum, "reduce_sum"},
+      {"ReduceProd", reduce_other, "reduce_prod"},
+      {"ReduceMax", reduce_other, "reduce_max"},
+      {"ReduceMin", reduce_other, "reduce_min"},
+      {"ReduceMean", reduce_other, "reduce_mean"},
+      {"ReduceL1", reduce_other, "reduce_l1"},
+      {"ReduceL2", reduce_other, "reduce_l2"},
+      {"ReduceLogSum", reduce_other, "reduce_log_sum"},
+      {"ReduceLogSumExp", reduce_other, "reduce_log_sum_exp"},
+      {"ReduceSumSquare", reduce_other, "reduce_sum_square"},
+      {"ArgMax", arg_reduction, "arg_max"},
+      {"ArgMin", arg_reduction, "arg_min"},
+      {"CumSum", cumulative, "cum_sum"},
+      {"CumProd", cumulative, "cum_prod"},
+      {"Softmax", along_axis, "softmax"},
+      {"LogSoftmax", along_axis, "log_softmax"},
+      {"Hardmax", along_axis, "hardmax"},
       {"TopK", top_k},
   };
 }

@@ -12,9 +12,9 @@ using Values = std::vector<Value>;
 // What resizing one axis does: each result element is a weighted sum of a few input elements.
 struct AxisPlan {
   std::int64_t out = 0;
-  std::vector<Ints> indices;                  // tap by tap, one index for each result element
-  std::vector<std::vector<double>> weights;   // likewise
-  std::vector<bool> outside;                  // tf_crop_and_resize: takes the extrapolation value
+  std::vector<Ints> indices;                 // tap by tap, one index for each result element
+  std::vector<std::vector<double>> weights;  // likewise
+  std::vector<bool> outside;                 // tf_crop_and_resize: takes the extrapolation value
 };
 
 struct Options {
@@ -28,8 +28,8 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 24;  // elements of a resiz
 
 struct AxisScale {
   std::int64_t in, out;
-  double scale;                 // output over input, as stated
-  double start = 0, end = 1;    // of the region of interest, in parts of the axis
+  double scale;               // output over input, as stated
+  double start = 0, end = 1;  // of the region of interest, in parts of the axis
 };
 
 double source_coordinate(const Options& o, const AxisScale& s, double x) {
@@ -73,7 +73,8 @@ AxisPlan plan_axis(const Options& o, const AxisScale& s) {
   const double stretch = o.antialias && s.scale < 1 && !nearest ? 1 / s.scale : 1;
   const double support = (cubic ? 2 : 1) * stretch;
   const double reach = nearest ? 1 : 2 * std::ceil(support);
-  if (!(reach * static_cast<double>(s.out) <= static_cast<double>(kLongest))) unsupported("the resized axis is too long");
+  if (!(reach * static_cast<double>(s.out) <= static_cast<double>(kLongest)))
+    unsupported("the resized axis is too long");
   const auto taps = static_cast<std::size_t>(reach);
   plan.indices.assign(taps, Ints(static_cast<std::size_t>(s.out)));
   plan.weights.assign(taps, std::vector<double>(static_cast<std::size_t>(s.out), 1));
@@ -147,8 +148,10 @@ std::int64_t scaled(std::int64_t in, double scale) {
 Values upsample(Call& c) {
   const Ints dims = c.e.dims(c.in(0));
   std::vector<double> factors;
-  if (c.opset < 9) factors = c.floats_attr("scales").value_or(std::vector<double>{});
-  else factors = c.known_doubles(1, "scales");
+  if (c.opset < 9)
+    factors = c.floats_attr("scales").value_or(std::vector<double>{});
+  else
+    factors = c.known_doubles(1, "scales");
   if (factors.size() != dims.size()) refuse("its scales do not name every axis once");
   Options o;
   o.mode = c.string_attr("mode", "nearest");
@@ -164,9 +167,11 @@ Values upsample(Call& c) {
 // Sizes that keep the aspect ratio: one scale for all axes, the smallest or the largest that is asked for.
 void keep_aspect(const Options& o, std::vector<AxisScale>& scales) {
   if (o.policy == "stretch") return;
-  if (o.policy != "not_larger" && o.policy != "not_smaller") refuse("attribute 'keep_aspect_ratio_policy' is '" + o.policy + "'");
+  if (o.policy != "not_larger" && o.policy != "not_smaller")
+    refuse("attribute 'keep_aspect_ratio_policy' is '" + o.policy + "'");
   double scale = scales[0].scale;
-  for (const AxisScale& s : scales) scale = o.policy == "not_larger" ? std::min(scale, s.scale) : std::max(scale, s.scale);
+  for (const AxisScale& s : scales)
+    scale = o.policy == "not_larger" ? std::min(scale, s.scale) : std::max(scale, s.scale);
   for (AxisScale& s : scales) {
     s.scale = scale;
     s.out = static_cast<std::int64_t>(std::floor(scale * static_cast<double>(s.in) + 0.5));

@@ -80,7 +80,8 @@ Values trilu(Call& c) {
   const Ints dims = c.e.dims(x);
   if (dims.size() < 2) refuse("its input has the rank " + std::to_string(dims.size()) + ", which has no triangle");
   const std::int64_t k = c.has(1) ? c.known_int(1, "k") : 0;
-  const Value mask = diagonal_mask(c, c.int_attr("upper", 1) != 0 ? "ge" : "le", {dims[dims.size() - 2], dims.back()}, k);
+  const Value mask =
+      diagonal_mask(c, c.int_attr("upper", 1) != 0 ? "ge" : "le", {dims[dims.size() - 2], dims.back()}, k);
   return {c.e.select(mask, x, c.e.scalar(c.e.dtype(x), 0))};
 }
 
@@ -113,9 +114,16 @@ Values blackman_window(Call& c) { return window(c, 0.42, 0.5, 0.08); }
 
 std::vector<OperatorRow> source_operators() {
   return {
-      {"Constant", constant}, {"ConstantOfShape", constant_of_shape}, {"Shape", shape_of}, {"Size", size_of},
-      {"Range", range}, {"Trilu", trilu}, {"EyeLike", eye_like}, {"HannWindow", hann_window},
-      {"HammingWindow", hamming_window}, {"BlackmanWindow", blackman_window},
+      {"Constant", constant},
+      {"ConstantOfShape", constant_of_shape},
+      {"Shape", shape_of},
+      {"Size", size_of},
+      {"Range", range},
+      {"Trilu", trilu},
+      {"EyeLike", eye_like},
+      {"HannWindow", hann_window},
+      {"HammingWindow", hamming_window},
+      {"BlackmanWindow", blackman_window},
   };
 }
 

@@ -10,15 +10,16 @@
 
 namespace fusewright::frontend_onnx {
 
+using ::onnx::TensorProto;
 using ops::DType;
 using ops::Tensor;
-using ::onnx::TensorProto;
 
 std::string element_type_name(std::int64_t type) {
   static constexpr const char* kNames[] = {
-      "undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "double",
-      "uint32", "uint64", "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-      "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0", "uint2", "int2"};
+      "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
+      "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
+      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
   if (type >= 0 && type < static_cast<std::int64_t>(std::size(kNames))) return kNames[type];
   return "number " + std::to_string(type);
 }
@@ -49,7 +50,8 @@ ops::Type type_of(const TensorProto& proto) {
     if (dim < 0) refuse("tensor '" + proto.name() + "' has the negative dim " + std::to_string(dim));
     shape.emplace_back(dim);
   }
-  if (auto count = ops::element_count(shape); !count) throw Failure{with_context(std::move(count).error(), "tensor '" + proto.name() + "'")};
+  if (auto count = ops::element_count(shape); !count)
+    throw Failure{with_context(std::move(count).error(), "tensor '" + proto.name() + "'")};
   return ops::Type::tensor(dtype_of(proto.data_type()), std::move(shape));
 }
 
@@ -105,8 +107,8 @@ void take_external(const TensorProto& proto, const std::string& folder, Tensor& 
   const auto storage = unwrap(ops::map_file(path));
   const auto size = static_cast<std::int64_t>(storage->size());
   if (offset > size || length > size - offset) {
-    refuse("external data '" + entries["location"] + "' has " + std::to_string(size) + " bytes, but the tensor lies at " +
-           std::to_string(offset) + " to " + std::to_string(offset + length));
+    refuse("external data '" + entries["location"] + "' has " + std::to_string(size) +
+           " bytes, but the tensor lies at " + std::to_string(offset) + " to " + std::to_string(offset + length));
   }
   if (offset % ops::byte_width(tensor.dtype) == 0) {
     tensor.storage = storage;
@@ -144,10 +146,17 @@ void take_typed(const TensorProto& proto, Tensor& tensor) {
     case DType::kF16:
     case DType::kBF16: return copy_bits(proto, tensor);
     case DType::kPred:
-    case DType::kS8: case DType::kS16: case DType::kS32:
-    case DType::kU8: case DType::kU16: return copy_ints(proto.int32_data(), "int32_data", tensor);
-    case DType::kS4: case DType::kU4: case DType::kF8E4M3FN: case DType::kF8E5M2: case DType::kC64: case DType::kC128:
-      break;
+    case DType::kS8:
+    case DType::kS16:
+    case DType::kS32:
+    case DType::kU8:
+    case DType::kU16: return copy_ints(proto.int32_data(), "int32_data", tensor);
+    case DType::kS4:
+    case DType::kU4:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
+    case DType::kC64:
+    case DType::kC128: break;
   }
   unsupported("element type " + std::string(ops::name(tensor.dtype)) + " is not supported");
 }

@@ -22,7 +22,8 @@ Value swap_last(Call& c, Value x) {
 }
 
 Values fused_matmul(Call& c) {
-  if (c.int_attr("transBatchA", 0) != 0 || c.int_attr("transBatchB", 0) != 0) unsupported("attributes 'transBatchA' and 'transBatchB' are not supported");
+  if (c.int_attr("transBatchA", 0) != 0 || c.int_attr("transBatchB", 0) != 0)
+    unsupported("attributes 'transBatchA' and 'transBatchB' are not supported");
   const Value a = c.int_attr("transA", 0) != 0 ? swap_last(c, c.in(0)) : c.in(0);
   const Value b = c.int_attr("transB", 0) != 0 ? swap_last(c, c.in(1)) : c.in(1);
   const Value out = emit_matmul(c.e, a, b, c.e.dtype(a));
@@ -47,9 +48,9 @@ Values dequantize(Call& c) { return {emit_dequantize(c)}; }
 
 std::vector<OperatorRow> vendor_operators() {
   return {
-      {"Gelu", gelu, "gelu"}, {"BiasGelu", gelu, "gelu"}, {"FastGelu", gelu, "gelu_tanh"}, {"QuickGelu", quick_gelu},
-      {"FusedMatMul", fused_matmul}, {"SkipLayerNormalization", skip_layer_norm}, {"QuantizeLinear", quantize},
-      {"DequantizeLinear", dequantize},
+      {"Gelu", gelu, "gelu"},       {"BiasGelu", gelu, "gelu"},       {"FastGelu", gelu, "gelu_tanh"},
+      {"QuickGelu", quick_gelu},    {"FusedMatMul", fused_matmul},    {"SkipLayerNormalization", skip_layer_norm},
+      {"QuantizeLinear", quantize}, {"DequantizeLinear", dequantize},
   };
 }
 

@@ -22,10 +22,12 @@ struct Geometry {
 
 void check_list(const Ints& values, std::size_t count, std::int64_t least, const char* name) {
   if (values.size() != count) {
-    refuse("attribute '" + std::string(name) + "' has " + std::to_string(values.size()) + " numbers where " + std::to_string(count) + " are needed");
+    refuse("attribute '" + std::string(name) + "' has " + std::to_string(values.size()) + " numbers where " +
+           std::to_string(count) + " are needed");
   }
   for (const std::int64_t value : values) {
-    if (value < least || value > kLargest) refuse("attribute '" + std::string(name) + "' has the value " + std::to_string(value));
+    if (value < least || value > kLargest)
+      refuse("attribute '" + std::string(name) + "' has the value " + std::to_string(value));
   }
 }
 
@@ -82,23 +84,34 @@ Ints feature_spec(std::size_t spatial, bool swapped = false) {
 
 Value emit_conv(Call& c, Value x, Value w, DType dtype) {
   const Ints spatial = spatial_of(c, x), weights = c.e.dims(w);
-  if (weights.size() != spatial.size() + 2) refuse("its weights " + ops::to_string(c.e.type(w)) + " do not fit its input " + ops::to_string(c.e.type(x)));
+  if (weights.size() != spatial.size() + 2)
+    refuse("its weights " + ops::to_string(c.e.type(w)) + " do not fit its input " + ops::to_string(c.e.type(x)));
   const Ints kernel(weights.begin() + 2, weights.end());
-  if (const auto stated = c.ints_attr("kernel_shape"); stated && *stated != kernel) refuse("attribute 'kernel_shape' differs from the weights");
+  if (const auto stated = c.ints_attr("kernel_shape"); stated && *stated != kernel)
+    refuse("attribute 'kernel_shape' differs from the weights");
   Geometry g = read_geometry(c, spatial, kernel);
   resolve_same(g, spatial);
   const std::size_t n = g.rank();
   return c.e.op("conv", {x, w},
-                {{"strides", g.strides}, {"pad_low", g.low}, {"pad_high", g.high}, {"lhs_dilation", Ints(n, 1)},
-                 {"rhs_dilation", g.dilations}, {"reversal", Ints(n, 0)}, {"groups", c.int_attr("group", 1)},
-                 {"lhs_spec", feature_spec(n)}, {"rhs_spec", feature_spec(n)}, {"out_spec", feature_spec(n)}, {"dtype", dtype}});
+                {{"strides", g.strides},
+                 {"pad_low", g.low},
+                 {"pad_high", g.high},
+                 {"lhs_dilation", Ints(n, 1)},
+                 {"rhs_dilation", g.dilations},
+                 {"reversal", Ints(n, 0)},
+                 {"groups", c.int_attr("group", 1)},
+                 {"lhs_spec", feature_spec(n)},
+                 {"rhs_spec", feature_spec(n)},
+                 {"out_spec", feature_spec(n)},
+                 {"dtype", dtype}});
 }
 
 namespace {
 
 Values conv(Call& c) { return {add_bias(c, emit_conv(c, c.in(0), c.in(1), c.e.dtype(c.in(0))), 2)}; }
 
-// Weights [C, M / group, ...] of a transposed convolution as [C / group, M, ...]: groups side by side along the outputs.
+// Weights [C, M / group, ...] of a transposed convolution as [C / group, M, ...]: groups side by side along the
+// outputs.
 Value regroup(Call& c, Value w, std::int64_t groups) {
   if (groups == 1) return w;
   const Ints d = c.e.dims(w);
@@ -142,9 +155,16 @@ Values conv_transpose(Call& c) {
   }
   const std::int64_t groups = c.int_attr("group", 1);
   const Value out = c.e.op("conv", {x, regroup(c, w, groups)},
-                           {{"strides", Ints(n, 1)}, {"pad_low", low}, {"pad_high", high}, {"lhs_dilation", g.strides},
-                            {"rhs_dilation", g.dilations}, {"reversal", Ints(n, 1)}, {"groups", groups},
-                            {"lhs_spec", feature_spec(n)}, {"rhs_spec", feature_spec(n, true)}, {"out_spec", feature_spec(n)},
+                           {{"strides", Ints(n, 1)},
+                            {"pad_low", low},
+                            {"pad_high", high},
+                            {"lhs_dilation", g.strides},
+                            {"rhs_dilation", g.dilations},
+                            {"reversal", Ints(n, 1)},
+                            {"groups", groups},
+                            {"lhs_spec", feature_spec(n)},
+                            {"rhs_spec", feature_spec(n, true)},
+                            {"out_spec", feature_spec(n)},
                             {"dtype", c.e.dtype(x)}});
   return {add_bias(c, out, 2)};
 }
@@ -184,9 +204,12 @@ Value window_op(Call& c, std::string_view name, Value x, const Pool& pool) {
   Ints high = pool.g.high;
   for (std::size_t i = 0; i < high.size(); ++i) high[i] += pool.overhang[i];
   return c.e.op(name, {x},
-                {{"window", with_feature(pool.g.kernel, 1)}, {"strides", with_feature(pool.g.strides, 1)},
-                 {"pad_low", with_feature(pool.g.low, 0)}, {"pad_high", with_feature(high, 0)},
-                 {"base_dilation", Ints(pool.g.rank() + 2, 1)}, {"window_dilation", with_feature(pool.g.dilations, 1)}});
+                {{"window", with_feature(pool.g.kernel, 1)},
+                 {"strides", with_feature(pool.g.strides, 1)},
+                 {"pad_low", with_feature(pool.g.low, 0)},
+                 {"pad_high", with_feature(high, 0)},
+                 {"base_dilation", Ints(pool.g.rank() + 2, 1)},
+                 {"window_dilation", with_feature(pool.g.dilations, 1)}});
 }
 
 Values max_pool(Call& c) {
@@ -278,9 +301,15 @@ Values lp_normalization(Call& c) {
 
 std::vector<OperatorRow> window_operators() {
   return {
-      {"Conv", conv}, {"ConvTranspose", conv_transpose}, {"MaxPool", max_pool}, {"AveragePool", average_pool},
-      {"LpPool", lp_pool}, {"GlobalAveragePool", global_pool, "reduce_mean"}, {"GlobalMaxPool", global_pool, "reduce_max"},
-      {"GlobalLpPool", global_lp_pool}, {"LpNormalization", lp_normalization},
+      {"Conv", conv},
+      {"ConvTranspose", conv_transpose},
+      {"MaxPool", max_pool},
+      {"AveragePool", average_pool},
+      {"LpPool", lp_pool},
+      {"GlobalAveragePool", global_pool, "reduce_mean"},
+      {"GlobalMaxPool", global_pool, "reduce_max"},
+      {"GlobalLpPool", global_lp_pool},
+      {"LpNormalization", lp_normalization},
   };
 }
 
