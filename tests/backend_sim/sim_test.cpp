@@ -138,6 +138,38 @@ TEST_CASE("two blocks that write one element are found", "[sim]") {
   CHECK(has(message, "block (1, 0, 0), thread 0"));
 }
 
+TEST_CASE("a block that reads what another writes is found", "[sim]") {
+  KernelBuilder b("mirror", TargetFamily::kGpu);
+  const BufferId out = b.buffer("out0", DType::kF32, 64, Space::kGlobal, Buffer::Role::kOutput);
+  grid(b, "mirror", 2, 32, [&](ExprId block, ExprId thread) {
+    const ExprId i = b.let("i", b.add(b.mul(block, 32), thread));
+    b.store(out, i, b.number(DType::kF32, 1));
+    b.when(b.op(ScalarOp::kEq, DType::kPred, {i, b.index(40)}), [&] { b.store(out, i, b.load(out, b.index(7))); });
+  });
+  const std::string message = fault_of(b.finish(), std::vector<float>(64));
+  INFO(message);
+  CHECK(has(message, "store of 'out0'[7]"));
+  CHECK(has(message, "block (0, 0, 0), thread 7"));
+  CHECK(has(message, "load of 'out0'[7]"));
+  CHECK(has(message, "block (1, 0, 0), thread 8"));
+}
+
+TEST_CASE("shared memory that nobody wrote is found, and one block's is not another's", "[sim]") {
+  KernelBuilder b("hollow", TargetFamily::kGpu);
+  const BufferId out = b.buffer("out0", DType::kF32, 64, Space::kGlobal, Buffer::Role::kOutput);
+  const BufferId tile = b.buffer("tile", DType::kF32, 33, Space::kShared);
+  grid(b, "hollow", 2, 32, [&](ExprId block, ExprId thread) {
+    b.when(b.op(ScalarOp::kEq, DType::kPred, {block, b.index(0)}), [&] { b.store(tile, b.add(thread, b.index(1)), b.number(DType::kF32, 1)); });
+    b.barrier();
+    b.store(out, b.add(b.mul(block, 32), thread), b.load(tile, b.add(thread, b.index(1))));
+  });
+  const std::string message = fault_of(b.finish(), std::vector<float>(64));
+  INFO(message);
+  CHECK(has(message, "load of 'tile'[1]"));
+  CHECK(has(message, "reads what no thread of the block wrote"));
+  CHECK(has(message, "block (1, 0, 0), thread 0"));
+}
+
 TEST_CASE("two threads of a block that write one element are found", "[sim]") {
   KernelBuilder b("same", TargetFamily::kGpu);
   const BufferId out = b.buffer("out0", DType::kS32, 32, Space::kGlobal, Buffer::Role::kOutput);
