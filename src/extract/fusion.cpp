@@ -147,7 +147,10 @@ class Assembler {
         const auto name = names.find(g);
         const auto& writers = grouping_.groups_of(d.value.node);
         if (name == names.end() || std::find(writers.begin(), writers.end(), g) != writers.end()) continue;
-        cut[{d.value, name->second}] = {d.value, name->second, d.why, d.reason, d.fused, d.cut};
+        // Where several ways were tried, the one that only cost decided against says most.
+        plan::Cut& known = cut[{d.value, name->second}];
+        if (known.reason.empty() || known.why != plan::Cut::Why::kCost || d.why == plan::Cut::Why::kCost)
+          known = {d.value, name->second, d.why, d.reason, d.fused, d.cut};
       }
     }
     for (const plan::Group& group : plan.groups)

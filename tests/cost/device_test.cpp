@@ -1,0 +1,85 @@
+#include "fusewright/cost/device.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/main/paths.hpp"
+#include "tests/region/make_region.hpp"
+
+using namespace fusewright;
+
+namespace {
+
+std::string folder() { return (tests::source_dir() / "backends/devices").string(); }
+
+cost::Device device(const std::string& name) {
+  auto loaded = cost::load_device(folder() + "/" + name + ".json");
+  REQUIRE(loaded.has_value());
+  return *std::move(loaded);
+}
+
+double seconds(const tests::RegionMaker& m, const cost::Device& d) {
+  const auto schedule = schedule::fit(m.region, schedule::Template::kLoop, d.shape);
+  REQUIRE(schedule.has_value());
+  return cost::kernel_cost(m.region, *schedule, d).seconds;
+}
+
+}  // namespace
+
+TEST_CASE("every device file that comes with the program loads", "[cost]") {
+  const auto names = cost::device_names(folder());
+  CHECK(names.size() >= 4);
+  for (const std::string& name : names) CHECK(device(name).name == name);
+}
+
+TEST_CASE("a broken device file is refused by name", "[cost]") {
+  const auto path = std::filesystem::temp_directory_path() / "fusewright-broken-device.json";
+  for (const char* text : {"", "{", "{}", "[1]", R"({"name": "x", "target": 3})"}) {
+    std::ofstream(path) << text;
+    const auto loaded = cost::load_device(path.string());
+    REQUIRE_FALSE(loaded.has_value());
+    CHECK(print_error(loaded.error()).find("fusewright-broken-device.json") != std::string::npos);
+  }
+  std::filesystem::remove(path);
+  CHECK_FALSE(cost::load_device("/nowhere/none.json").has_value());
+}
+
+TEST_CASE("cost grows with bytes, with work, with what is computed again", "[cost]") {
+  const cost::Device d = device("x86-avx2");
+  using Ints = std::vector<std::int64_t>;
+  const auto chain = [&](std::int64_t n, int length) {
+    tests::RegionMaker m;
+    auto v = m.capture({n});
+    for (int i = 0; i < length; ++i) v = m.op("tanh", {v}, {n});
+    m.region.outputs = {v};
+    return seconds(m, d);
+  };
+  CHECK(chain(1 << 22, 1) > 3 * chain(1 << 20, 1));
+  CHECK(chain(1 << 20, 8) > 2 * chain(1 << 20, 2));
+  tests::RegionMaker again;
+  const auto v = again.capture({1024});
+  again.region.outputs = {again.op("broadcast", {again.op("exp", {v}, {1024})}, {4096, 1024}, {{"dims", Ints{1}}})};
+  tests::RegionMaker once;
+  once.region.outputs = {once.op("broadcast", {once.capture({1024})}, {4096, 1024}, {{"dims", Ints{1}}})};
+  CHECK(seconds(again, d) > 1.5 * seconds(once, d));
+}
+
+TEST_CASE("too many values alive, and too little to share out, cost extra", "[cost]") {
+  const cost::Device d = device("x86-avx2");
+  tests::RegionMaker m;
+  m.region.outputs = {m.op("tanh", {m.capture({1 << 20})}, {1 << 20})};
+  auto schedule = schedule::fit(m.region, schedule::Template::kLoop, d.shape);
+  REQUIRE(schedule.has_value());
+  const double plain = cost::kernel_cost(m.region, *schedule, d).seconds;
+  schedule->resources.live_values = 40;
+  const cost::KernelCost crowded = cost::kernel_cost(m.region, *schedule, d);
+  CHECK(crowded.seconds > plain);
+  CHECK(crowded.explanation.find("40 values alive") != std::string::npos);
+  schedule->resources.live_values = 2;
+  schedule->resources.parallelism = 1;
+  const cost::KernelCost single = cost::kernel_cost(m.region, *schedule, d);
+  CHECK(single.seconds > plain);
+  CHECK(single.explanation.find("50 % of the machine used") != std::string::npos);
+}

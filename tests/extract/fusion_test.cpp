@@ -1,0 +1,144 @@
+#include "fusewright/extract/fusion.hpp"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <set>
+
+#include "fusewright/rule/check.hpp"
+#include "tests/main/paths.hpp"
+
+using namespace fusewright;
+using graph::Value;
+using ops::DType;
+using Ints = std::vector<std::int64_t>;
+
+namespace {
+
+const rule::RuleSet& library() {
+  static const auto rules = rule::load_rules({(tests::source_dir() / "rules").string()}, ops::OpTable::builtin());
+  REQUIRE(rules.has_value());
+  return *rules;
+}
+
+const cost::Device& device() {
+  static const auto loaded = cost::load_device((tests::source_dir() / "backends/devices/x86-avx512.json").string());
+  REQUIRE(loaded.has_value());
+  return *loaded;
+}
+
+struct Model {
+  graph::Graph graph = graph::make_graph(library().table, "m");
+  graph::Builder builder{graph, graph.entry};
+
+  Value in(Ints dims) {
+    return builder.parameter(ops::Type::tensor(DType::kF32, ops::Shape(dims.begin(), dims.end())),
+                             "x" + std::to_string(graph.inputs.size()));
+  }
+  Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
+    const auto made = builder.add(name, std::move(operands), attrs);
+    REQUIRE(made.has_value());
+    return *made;
+  }
+  plan::Plan plan(std::vector<Value> results) {
+    builder.set_results(std::move(results));
+    auto made = extract::plan_fusion(graph, library(), device());
+    INFO((made ? "" : print_error(made.error())));
+    REQUIRE(made.has_value());
+    return *std::move(made);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("random graphs get plans that hold together and cost no more than single operators", "[extract]") {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 rng(seed);
+    Model m;
+    const Ints dims{64, 96};
+    std::vector<Value> full{m.in(dims), m.in(dims)}, kept;
+    const auto pick = [&](const std::vector<Value>& from) { return from[rng() % from.size()]; };
+    for (int i = 0; i < 14; ++i) {
+      switch (rng() % 6) {
+        case 0: full.push_back(m.op("tanh", {pick(full)})); break;
+        case 1: full.push_back(m.op("add", {pick(full), pick(full)})); break;
+        case 2: full.push_back(m.op("mul", {pick(full), pick(full)})); break;
+        case 3:
+          kept.push_back(m.op(rng() % 2 == 0 ? "reduce_sum" : "reduce_max", {pick(full)}, {{"axes", Ints{1}}}));
+          break;
+        case 4:
+          if (!kept.empty())
+            full.push_back(m.op("broadcast", {pick(kept)}, {{"dims", Ints{0}}, {"shape", ops::Shape{64, 96}}}));
+          break;
+        default:
+          if (!kept.empty()) kept.push_back(m.op("exp", {pick(kept)}));
+      }
+    }
+    std::vector<Value> results{full.back(), pick(full)};
+    if (!kept.empty()) results.push_back(kept.back());
+    INFO("seed " << seed);
+    const plan::Plan fused = m.plan(results);  // verified inside
+    extract::FusionOptions single;
+    single.fuse = false;
+    const auto alone = extract::plan_fusion(m.graph, library(), device(), single);
+    REQUIRE(alone.has_value());
+    CHECK(fused.extraction.cost <= alone->extraction.cost * 1.0001);
+    CHECK(fused.extraction.bound <= fused.extraction.cost);
+    CHECK(fused.extraction.gap >= 0);
+    for (const plan::Cut& cut : fused.cuts) CHECK_FALSE(cut.reason.empty());
+  }
+}
+
+TEST_CASE("a broadcast of something dear is stored, not computed again for every row, and the audit has the figures",
+          "[extract]") {
+  Model m;
+  const Value v = m.in({1024}), x = m.in({4096, 1024});
+  const Value dear = m.op("sin", {m.op("tanh", {m.op("exp", {v})})});
+  const plan::Plan p =
+      m.plan({m.op("add", {x, m.op("broadcast", {dear}, {{"dims", Ints{1}}, {"shape", ops::Shape{4096, 1024}}})})});
+  REQUIRE(p.groups.size() == 2);
+  const auto cut =
+      std::find_if(p.cuts.begin(), p.cuts.end(), [&](const plan::Cut& c) { return c.why == plan::Cut::Why::kCost; });
+  REQUIRE(cut != p.cuts.end());
+  CHECK(cut->seconds_fused > cut->seconds_cut);
+}
+
+TEST_CASE("many values alive at once are split among kernels", "[extract]") {
+  Model m;
+  std::vector<Value> inputs, waves, results;
+  for (int i = 0; i < 60; ++i) inputs.push_back(m.in({512, 512}));
+  for (const Value v : inputs) waves.push_back(m.op("sin", {v}));
+  Value sum = waves[0];
+  for (std::size_t i = 1; i < waves.size(); ++i) sum = m.op("add", {sum, waves[i]});
+  for (const Value w : waves) results.push_back(m.op("mul", {w, sum}));
+  const plan::Plan p = m.plan(results);
+  CHECK(p.groups.size() > 1);
+  CHECK(std::any_of(p.cuts.begin(), p.cuts.end(),
+                    [](const plan::Cut& c) { return c.reason.find("values alive") != std::string::npos; }));
+}
+
+TEST_CASE("a residual goes with the convolution before it, whoever reads it", "[extract]") {
+  Model m;
+  Value x = m.in({1, 16, 28, 28});
+  for (int i = 0; i < 3; ++i) {
+    const Value w = m.in({16, 16, 3, 3});
+    const Value y = m.op("conv", {x, w}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
+    x = m.op("max", {m.op("add", {y, x}), x});
+  }
+  CHECK(m.plan({x}).groups.size() == 3);
+}
+
+TEST_CASE("ten thousand operators in chains and branches are planned in seconds", "[extract]") {
+  Model m;
+  const Value k = m.builder.constant(ops::scalar_tensor(DType::kF32, 0.5));
+  Value a = m.in({64, 64}), b = a;
+  for (int i = 0; i < 2500; ++i) {
+    const Value spread = m.op("broadcast", {k}, {{"dims", Ints{}}, {"shape", ops::Shape{64, 64}}});
+    const Value c = m.op("mul", {a, spread});
+    b = m.op("add", {m.op("tanh", {c}), b});
+    a = m.op("sub", {c, b});
+  }
+  const plan::Plan p = m.plan({a, b});
+  std::set<graph::NodeId> placed;
+  for (const plan::Group& group : p.groups) placed.insert(group.nodes.begin(), group.nodes.end());
+  CHECK(placed.size() >= 10'000);
+}

@@ -1,0 +1,67 @@
+#include "fusewright/plan/plan.hpp"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+using namespace fusewright;
+using graph::Value;
+using ops::DType;
+
+namespace {
+
+/// A chain x -> op -> op ... on f32[n], every operator a group of its own.
+plan::Plan chain(int length, std::int64_t n) {
+  auto table = std::make_shared<const ops::OpTable>(ops::OpTable::builtin());
+  plan::Plan plan;
+  plan.graph = graph::make_graph(table, "chain");
+  graph::Builder builder(plan.graph, plan.graph.entry);
+  Value v = builder.parameter(ops::Type::tensor(DType::kF32, {n}), "x");
+  std::vector<Value> made;
+  for (int i = 0; i < length; ++i) {
+    const Value next = *builder.add("exp", {v});
+    plan::Group group;
+    group.name = "exp_" + std::to_string(i);
+    group.nodes = {next.node};
+    group.inputs = {v};
+    group.outputs = {next};
+    plan.groups.push_back(std::move(group));
+    v = next;
+  }
+  builder.set_results({v});
+  for (plan::Group& group : plan.groups)
+    group.region = *plan::make_region(plan.graph, group.nodes, group.inputs, group.outputs);
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("tensors whose lives do not meet share memory", "[plan]") {
+  const plan::Plan p = chain(10, 1000);
+  REQUIRE(plan::verify(p).has_value());
+  const plan::BufferPlan buffers = plan::plan_buffers(p);
+  CHECK(buffers.slots.size() == 9);  // the last one is the output
+  CHECK(buffers.arena_bytes == 2 * 4032);
+  for (std::size_t i = 0; i + 1 < buffers.slots.size(); ++i)
+    CHECK(buffers.slots[i].offset != buffers.slots[i + 1].offset);
+  for (const auto& slot : buffers.slots) CHECK(slot.offset % 64 == 0);
+}
+
+TEST_CASE("the verifier finds a tensor that is read before it is written, or never, or twice", "[plan]") {
+  plan::Plan late = chain(3, 8);
+  std::swap(late.groups[0], late.groups[2]);
+  CHECK_FALSE(plan::verify(late).has_value());
+  plan::Plan never = chain(3, 8);
+  never.groups.pop_back();
+  CHECK_FALSE(plan::verify(never).has_value());
+  plan::Plan twice = chain(3, 8);
+  twice.groups.push_back(twice.groups.back());
+  CHECK_FALSE(plan::verify(twice).has_value());
+}
+
+TEST_CASE("kernel names say what they fuse and stay short", "[plan]") {
+  const plan::Plan p = chain(60, 8);
+  std::vector<graph::NodeId> nodes;
+  for (const plan::Group& group : p.groups) nodes.push_back(group.nodes.front());
+  CHECK(plan::group_name(p.graph, nodes, 7) == "exp_7");
+  CHECK(plan::group_name(p.graph, {}, 3) == "copy_3");
+}
