@@ -62,7 +62,7 @@ TEST_CASE("simplified index expressions have the same values, and ranges hold", 
   std::mt19937 rng(5);
   for (int round = 0; round < 400; ++round) {
     IndexMap map;
-    map.domain = {1 + rng() % 5, 1 + rng() % 7, 1 + rng() % 4};
+    for (const unsigned most : {5U, 7U, 4U}) map.domain.push_back(1 + static_cast<std::int64_t>(rng() % most));
     const IndexExpr e = random_expr(rng, map.domain.size(), 4);
     const IndexExpr simple = simplify(e, map);
     const Range range = range_of(simple, map);
