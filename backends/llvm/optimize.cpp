@@ -34,7 +34,8 @@ std::unexpected<Error> llvm_error(llvm::Error error) {
   return fail(ErrorKind::kUnsupported, "LLVM: " + llvm::toString(std::move(error)));
 }
 
-// Time for code generation grows with the square of a block's length: long ones become functions of a bearable size.
+}  // namespace
+
 void cut_long_blocks(llvm::Module& module) {
   std::vector<llvm::Function*> functions;
   for (llvm::Function& function : module) functions.push_back(&function);
@@ -61,8 +62,6 @@ void cut_long_blocks(llvm::Module& module) {
     }
   }
 }
-
-}  // namespace
 
 Status link_math(llvm::Module& module, const Target& target) {
   const std::size_t calls = calls_of_math(module);
@@ -111,7 +110,8 @@ void optimize(llvm::Module& module, llvm::TargetMachine* machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   const auto level = is_large(module) ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O2;
   builder.buildPerModuleDefaultPipeline(level).run(module, modules);
-  cut_long_blocks(module);
+  // Not for GPUs, where values between functions go through memory.
+  if (!module.getTargetTriple().isNVPTX()) cut_long_blocks(module);
 }
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const std::string& triple, const std::string& cpu,

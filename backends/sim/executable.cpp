@@ -49,6 +49,7 @@ Result<Compiled> compile(const Kernel& kernel, std::size_t number, const backend
   module.setDataLayout(machine.target.data_layout);
   for (llvm::Function& function : module)
     for (const char* name : {"target-cpu", "target-features", "nvvm.maxntid"}) function.removeFnAttr(name);
+  backend_llvm::cut_long_blocks(module);
   backend_x86::mark_functions(module, machine);
   std::string broken;
   llvm::raw_string_ostream stream(broken);

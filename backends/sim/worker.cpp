@@ -20,7 +20,7 @@ using State = Thread::State;
 namespace {
 
 constexpr std::size_t kWarp = 32;
-constexpr std::size_t kStack = 48 << 10;  // of a thread, beside its local buffers
+constexpr std::size_t kStack = 256 << 10;  // of a thread, beside its local buffers
 
 std::int64_t width(const Buffer& b) { return ops::byte_width(b.dtype); }
 

@@ -159,18 +159,20 @@ Sum divide(const Sum& numerator, std::int64_t divisor, const IndexMap& map) {
 }
 
 Sum remainder(const Sum& numerator, std::int64_t divisor, const IndexMap& map) {
-  Sum rest;
-  for (const Sum::Term& t : numerator.terms) rest.add(t.atom, t.coefficient % divisor);
-  rest.constant = numerator.constant - floor_division(numerator.constant, divisor) * divisor;
-  const IndexExpr left = rest.expr();
-  const Range range = range_of(left, map);
+  Sum rest, whole;  // coefficients reduced, and as they are: the latter may still recombine with what stands around
+  for (const Sum::Term& t : numerator.terms) {
+    rest.add(t.atom, t.coefficient % divisor);
+    if (t.coefficient % divisor != 0) whole.add(t.atom, t.coefficient);
+  }
+  rest.constant = whole.constant = numerator.constant - floor_division(numerator.constant, divisor) * divisor;
+  const Range range = range_of(rest.expr(), map);
   const std::int64_t low = floor_division(range.low, divisor), high = floor_division(range.high, divisor);
   if (low == high) {
     rest.constant -= low * divisor;
     return rest;
   }
   Sum out;
-  out.add(floor_mod(left, divisor), 1);
+  out.add(floor_mod(whole.expr(), divisor), 1);
   return out;
 }
 

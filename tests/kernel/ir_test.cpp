@@ -101,6 +101,6 @@ TEST_CASE("a GPU kernel of contiguous data moves sixteen bytes at once", "[kerne
   REQUIRE(schedule.has_value());
   const auto kernel = lower(m.region, *schedule, gpu, "explog");
   REQUIRE(kernel.has_value());
-  CHECK(print(*kernel).find("for vector l.3 < 4") != std::string::npos);
+  CHECK(print(*kernel).find("for vector l.5 < 4\n") != std::string::npos);
   CHECK(kernel->launches[0].grid[0] * kernel->launches[0].threads * 4 >= 1'000'000);
 }
