@@ -21,8 +21,8 @@ Status link_math(llvm::Module& module, const Target& target);
 /// reassociation, no contraction. `machine` may be null, for a module that is only to be simplified.
 void optimize(llvm::Module& module, llvm::TargetMachine* machine);
 
-/// Makes functions of a bearable size of long blocks: time for code generation grows with the square of a block's length.
-/// `optimize` does it, but for GPUs.
+/// Makes functions of a bearable size of long blocks: time for code generation grows with the square of a block's
+/// length. `optimize` does it, but for GPUs.
 void cut_long_blocks(llvm::Module& module);
 
 /// A machine for code generation: strict floating point, position independent code. Errors: what LLVM does not know.

@@ -73,7 +73,8 @@ class CudaExecutable final : public kernel::Executable {
       FW_TRY(const Ptx ptx, emit_ptx(kernels_[i], sm));
       Driver::Handle module = nullptr;
       if (const std::string wrong = driver_.load_ptx(ptx.text.c_str(), &module); !wrong.empty())
-        return fail(ErrorKind::kUnsupported, fmt::format("kernel {}: the CUDA driver refuses its PTX: {}", kernels_[i].name, wrong));
+        return fail(ErrorKind::kUnsupported,
+                    fmt::format("kernel {}: the CUDA driver refuses its PTX: {}", kernels_[i].name, wrong));
       modules_.push_back(module);
       Loaded& l = loaded_.emplace_back();
       for (const std::string& entry : ptx.entries) {
@@ -81,8 +82,10 @@ class CudaExecutable final : public kernel::Executable {
         FW_TRY_STATUS(good(driver_.get_function(&function, module, entry.c_str()), kernels_[i], "get function"));
         l.functions.push_back(function);
         int value = 0;
-        if (driver_.function_attribute(&value, Driver::kRegisters, function) == 0) l.registers = std::max<std::int64_t>(l.registers, value);
-        if (driver_.function_attribute(&value, Driver::kSharedBytes, function) == 0) l.shared_bytes = std::max<std::int64_t>(l.shared_bytes, value);
+        if (driver_.function_attribute(&value, Driver::kRegisters, function) == 0)
+          l.registers = std::max<std::int64_t>(l.registers, value);
+        if (driver_.function_attribute(&value, Driver::kSharedBytes, function) == 0)
+          l.shared_bytes = std::max<std::int64_t>(l.shared_bytes, value);
       }
     }
     return {};
@@ -100,15 +103,18 @@ class CudaExecutable final : public kernel::Executable {
       const auto bytes = bytes_of(*globals[b]);
       FW_TRY(const Driver::Address address, memory_.piece(b, std::max<std::size_t>(bytes, 1)));
       addresses.push_back(address);
-      if (globals[b]->role == Buffer::Role::kInput && bytes > 0) FW_TRY_STATUS(good(driver_.to_device(address, buffers[b], bytes), kernel, "copy to device"));
+      if (globals[b]->role == Buffer::Role::kInput && bytes > 0)
+        FW_TRY_STATUS(good(driver_.to_device(address, buffers[b], bytes), kernel, "copy to device"));
     }
     std::vector<void*> arguments;
     for (Driver::Address& address : addresses) arguments.push_back(&address);
     for (std::size_t l = 0; l < kernel.launches.size(); ++l) {
       const kernel::Launch& launch = kernel.launches[l];
       const auto number = [](std::int64_t n) { return static_cast<unsigned>(n); };
-      FW_TRY_STATUS(good(driver_.launch(loaded_[index].functions[l], number(launch.grid[0]), number(launch.grid[1]), number(launch.grid[2]),
-                                        number(launch.threads), 1, 1, 0, nullptr, arguments.data(), nullptr), kernel, "launch"));
+      FW_TRY_STATUS(good(
+          driver_.launch(loaded_[index].functions[l], number(launch.grid[0]), number(launch.grid[1]),
+                         number(launch.grid[2]), number(launch.threads), 1, 1, 0, nullptr, arguments.data(), nullptr),
+          kernel, "launch"));
     }
     FW_TRY_STATUS(good(driver_.synchronize(), kernel, "run"));
     for (std::size_t b = 0; b < buffers.size(); ++b)
@@ -120,7 +126,9 @@ class CudaExecutable final : public kernel::Executable {
   std::int64_t shared_bytes(std::size_t index) const override { return loaded_[index].shared_bytes; }
 
  private:
-  static std::size_t bytes_of(const Buffer& b) { return static_cast<std::size_t>(b.elements * ops::byte_width(b.dtype)); }
+  static std::size_t bytes_of(const Buffer& b) {
+    return static_cast<std::size_t>(b.elements * ops::byte_width(b.dtype));
+  }
   Status good(int code, const Kernel& kernel, const char* doing) const {
     if (code == 0) return {};
     return fail(ErrorKind::kResource, fmt::format("kernel {}, {}: {}", kernel.name, doing, driver_.text(code)));
@@ -141,12 +149,14 @@ Result<std::unique_ptr<kernel::Executable>> compile_cuda(const std::vector<Kerne
   if (const std::string wrong = driver.load(); !wrong.empty()) return fail(ErrorKind::kUnsupported, wrong);
   int capability = 0;
   std::string name;
-  if (const std::string wrong = driver.open(&capability, &name); !wrong.empty()) return fail(ErrorKind::kUnsupported, wrong);
+  if (const std::string wrong = driver.open(&capability, &name); !wrong.empty())
+    return fail(ErrorKind::kUnsupported, wrong);
   std::string sm;  // the newest that the device runs
   for (const std::string& known : architectures())
     if (std::stoi(known.substr(3)) <= capability) sm = known;
   if (sm.empty())
-    return fail(ErrorKind::kUnsupported, fmt::format("{} has compute capability {}.{}; 8.0 is needed", name, capability / 10, capability % 10));
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("{} has compute capability {}.{}; 8.0 is needed", name, capability / 10, capability % 10));
   auto executable = std::make_unique<CudaExecutable>(driver, kernels);
   FW_TRY_STATUS(executable->load(sm));
   return executable;

@@ -29,7 +29,8 @@ struct Architecture {
   const char* sm;
   const char* features;  // the oldest PTX that knows it, and no older than 7.8
 };
-constexpr Architecture kArchitectures[] = {{"sm_80", "+ptx78"}, {"sm_90", "+ptx78"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
+constexpr Architecture kArchitectures[] = {
+    {"sm_80", "+ptx78"}, {"sm_90", "+ptx78"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
 
 void register_target() {
   static std::once_flag once;
@@ -54,7 +55,8 @@ constexpr PositionFunction kPositions[] = {
     {"fw_block_z", llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z, 0xffff},
     {"fw_thread_x", llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, 1024},
 };
-constexpr const char* kShuffles[] = {"fw_shuffle_xor_f32", "fw_shuffle_xor_i32", "fw_shuffle_xor_f64", "fw_shuffle_xor_i64"};
+constexpr const char* kShuffles[] = {"fw_shuffle_xor_f32", "fw_shuffle_xor_i32", "fw_shuffle_xor_f64",
+                                     "fw_shuffle_xor_i64"};
 
 // What the optimiser may do with a device function that it cannot look into: what it may do with the instruction.
 void describe(llvm::Module& module) {
@@ -63,7 +65,8 @@ void describe(llvm::Module& module) {
     llvm::Function* f = module.getFunction(position.name);
     if (f == nullptr) continue;
     f->setMemoryEffects(llvm::MemoryEffects::none());
-    for (const auto attribute : {llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn, llvm::Attribute::Speculatable, llvm::Attribute::NoCallback})
+    for (const auto attribute : {llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn, llvm::Attribute::Speculatable,
+                                 llvm::Attribute::NoCallback})
       f->addFnAttr(attribute);
     f->addRetAttr(llvm::Attribute::get(context, llvm::Attribute::Range,
                                        llvm::ConstantRange(llvm::APInt(32, 0), llvm::APInt(32, position.below))));
@@ -71,7 +74,8 @@ void describe(llvm::Module& module) {
   for (const char* name : {"fw_barrier", kShuffles[0], kShuffles[1], kShuffles[2], kShuffles[3]}) {
     llvm::Function* f = module.getFunction(name);
     if (f == nullptr) continue;
-    for (const auto attribute : {llvm::Attribute::Convergent, llvm::Attribute::NoUnwind, llvm::Attribute::NoCallback}) f->addFnAttr(attribute);
+    for (const auto attribute : {llvm::Attribute::Convergent, llvm::Attribute::NoUnwind, llvm::Attribute::NoCallback})
+      f->addFnAttr(attribute);
     if (llvm::StringRef(name) != "fw_barrier") f->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
   }
 }
@@ -85,12 +89,14 @@ llvm::Value* shuffle_word(llvm::IRBuilder<>& builder, llvm::Value* word, llvm::V
 llvm::Value* shuffle(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* mask) {
   llvm::Type* type = value->getType();
   if (type->isFloatTy())
-    return builder.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_bfly_f32, {}, {builder.getInt32(0xffffffff), value, mask, builder.getInt32(31)});
+    return builder.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_bfly_f32, {},
+                                   {builder.getInt32(0xffffffff), value, mask, builder.getInt32(31)});
   if (type->isIntegerTy(32)) return shuffle_word(builder, value, mask);
   auto* words = llvm::FixedVectorType::get(builder.getInt32Ty(), 2);
   llvm::Value* parts = builder.CreateBitCast(value, words);
   llvm::Value* out = llvm::PoisonValue::get(words);
-  for (const std::uint64_t k : {0, 1}) out = builder.CreateInsertElement(out, shuffle_word(builder, builder.CreateExtractElement(parts, k), mask), k);
+  for (const std::uint64_t k : {0, 1})
+    out = builder.CreateInsertElement(out, shuffle_word(builder, builder.CreateExtractElement(parts, k), mask), k);
   return builder.CreateBitCast(out, type);
 }
 
@@ -100,7 +106,9 @@ void become_instructions(llvm::Module& module) {
   for (llvm::Function& function : module)
     for (llvm::BasicBlock& block : function)
       for (llvm::Instruction& instruction : block)
-        if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && call->getCalledFunction() != nullptr) calls.push_back(call);
+        if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+            call != nullptr && call->getCalledFunction() != nullptr)
+          calls.push_back(call);
   for (llvm::CallInst* call : calls) {
     const llvm::StringRef name = call->getCalledFunction()->getName();
     llvm::IRBuilder<> builder(call);
@@ -137,7 +145,8 @@ Status check_shared(const Kernel& kernel) {
   for (const kernel::Buffer& b : kernel.buffers)
     if (b.space == kernel::Space::kShared) bytes += (b.elements * ops::byte_width(b.dtype) + 63) / 64 * 64;
   if (bytes <= kMost) return {};
-  return fail(ErrorKind::kUnsupported, fmt::format("kernel {}: {} bytes of shared memory, a block has {}", kernel.name, bytes, kMost));
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("kernel {}: {} bytes of shared memory, a block has {}", kernel.name, bytes, kMost));
 }
 
 }  // namespace
@@ -157,7 +166,8 @@ Result<Gpu> find_gpu(const std::string& sm) {
   for (const Architecture& a : kArchitectures)
     if (sm == a.sm) gpu.sm = a.sm, gpu.features = a.features;
   if (gpu.sm.empty())
-    return fail(ErrorKind::kUnsupported, fmt::format("no GPU architecture '{}' (there are {})", sm, fmt::join(architectures(), ", ")));
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("no GPU architecture '{}' (there are {})", sm, fmt::join(architectures(), ", ")));
   FW_TRY(gpu.machine, backend_llvm::make_machine(kTriple, gpu.sm, gpu.features));
   gpu.target.triple = kTriple;
   gpu.target.data_layout = gpu.machine->createDataLayout().getStringRepresentation();
@@ -183,8 +193,10 @@ Result<Draft> make_module(const Kernel& kernel, Gpu& gpu, Devices devices) {
   target.statements = devices == Devices::kOutside;
   FW_TRY_STATUS(backend_llvm::emit_kernel(kernel, names, target, module));
   FW_TRY_STATUS(backend_llvm::link_math(module, target));
-  if (devices == Devices::kNvidia) become_instructions(module);
-  else describe(module);
+  if (devices == Devices::kNvidia)
+    become_instructions(module);
+  else
+    describe(module);
   mark_functions(module, kernel, gpu);
   std::string broken;
   llvm::raw_string_ostream stream(broken);

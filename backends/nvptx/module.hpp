@@ -36,11 +36,12 @@ struct Draft {
 /// What is to become of the device functions (fw_thread_x, fw_barrier, ...).
 enum class Devices {
   kNvidia,   ///< they are the machine's instructions
-  kOutside,  ///< they stay calls of outside functions, marked with what they do; code says which statement it belongs to
+  kOutside,  ///< they stay calls of outside functions, marked with what they do; code says which statement it belongs
+             ///< to
 };
 
-/// The kernel's launches, named as such, with math linked, optimised. With either choice the code is the same but for the
-/// device functions: what the simulator runs is what the GPU gets.
+/// The kernel's launches, named as such, with math linked, optimised. With either choice the code is the same but for
+/// the device functions: what the simulator runs is what the GPU gets.
 Result<Draft> make_module(const kernel::Kernel& kernel, Gpu& gpu, Devices devices);
 
 }  // namespace fusewright::backend_nvptx

@@ -99,7 +99,8 @@ Result<std::string> find_ptxas() {
   folders.emplace_back("/usr/local/cuda/bin");
   for (const std::string& folder : folders)
     if (const std::string path = folder + "/ptxas"; access(path.c_str(), X_OK) == 0) return path;
-  return fail(ErrorKind::kUnsupported, "no CUDA toolkit: ptxas was not found through CUDA_HOME, PATH or /usr/local/cuda");
+  return fail(ErrorKind::kUnsupported,
+              "no CUDA toolkit: ptxas was not found through CUDA_HOME, PATH or /usr/local/cuda");
 }
 
 Result<Cubin> run_ptxas(const std::string& ptx, const std::string& sm) {

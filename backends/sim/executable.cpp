@@ -36,13 +36,15 @@ struct Compiled {
 Result<Compiled> compile(const Kernel& kernel, std::size_t number, const backend_x86::Machine& machine) {
   for (const kernel::Launch& launch : kernel.launches)
     if (launch.grid[0] * launch.grid[1] * launch.grid[2] > kMostBlocks)
-      return fail(ErrorKind::kUnsupported, fmt::format("kernel {}: more than {} blocks are not simulated", kernel.name, kMostBlocks));
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("kernel {}: more than {} blocks are not simulated", kernel.name, kMostBlocks));
   FW_TRY(backend_nvptx::Gpu gpu, backend_nvptx::find_gpu(kSm));
   FW_TRY(const backend_nvptx::Draft draft, backend_nvptx::make_module(kernel, gpu, backend_nvptx::Devices::kOutside));
   llvm::Module& module = *draft.module;
   Compiled out;
   for (std::size_t l = 0; l < kernel.launches.size(); ++l)
-    out.programs.push_back(instrument(module, kernel, kernel.launches[l], fmt::format("fw_sim_kernel_{}_{}", number, l)));
+    out.programs.push_back(
+        instrument(module, kernel, kernel.launches[l], fmt::format("fw_sim_kernel_{}_{}", number, l)));
 
   // From here on it is a module for this CPU.
   module.setTargetTriple(llvm::Triple(machine.target.triple));
@@ -70,13 +72,18 @@ Counters& operator+=(Counters& a, const Counters& b) {
 
 class SimExecutable final : public kernel::Executable {
  public:
-  SimExecutable(std::unique_ptr<backend_x86::Loader> loader, std::vector<Kernel> kernels, std::vector<std::vector<Program>> programs)
-      : loader_(std::move(loader)), kernels_(std::move(kernels)), programs_(std::move(programs)), counters_(kernels_.size()) {}
+  SimExecutable(std::unique_ptr<backend_x86::Loader> loader, std::vector<Kernel> kernels,
+                std::vector<std::vector<Program>> programs)
+      : loader_(std::move(loader)),
+        kernels_(std::move(kernels)),
+        programs_(std::move(programs)),
+        counters_(kernels_.size()) {}
 
   Status run(std::size_t index, const std::vector<void*>& buffers, int threads) override {
     FW_CHECK(index < kernels_.size()) << "there is no kernel " << index;
     counters_[index] = {};
-    for (std::size_t l = 0; l < kernels_[index].launches.size(); ++l) FW_TRY_STATUS(run_launch(index, l, buffers, threads));
+    for (std::size_t l = 0; l < kernels_[index].launches.size(); ++l)
+      FW_TRY_STATUS(run_launch(index, l, buffers, threads));
     return {};
   }
   Counters counters(std::size_t index) const override { return counters_[index]; }
@@ -121,12 +128,15 @@ class SimExecutable final : public kernel::Executable {
     for (const Site& s : run.program.sites) {
       if (s.shared || s.kind == Site::Kind::kBarrier || s.kind == Site::Kind::kShuffle) continue;
       std::vector<bool>& list = s.kind == Site::Kind::kStore ? stored : loaded;
-      if (s.buffer >= 0) list[static_cast<std::size_t>(s.buffer)] = true;
-      else list.assign(buffers, true);
+      if (s.buffer >= 0)
+        list[static_cast<std::size_t>(s.buffer)] = true;
+      else
+        list.assign(buffers, true);
     }
     std::vector<GlobalShadow> out(buffers);
     for (std::size_t b = 0; b < buffers; ++b)
-      if (stored[b] && run.kernel.buffers[b].space == kernel::Space::kGlobal) out[b] = GlobalShadow(run.kernel.buffers[b].elements, loaded[b]);
+      if (stored[b] && run.kernel.buffers[b].space == kernel::Space::kGlobal)
+        out[b] = GlobalShadow(run.kernel.buffers[b].elements, loaded[b]);
     return out;
   }
 
@@ -135,8 +145,10 @@ class SimExecutable final : public kernel::Executable {
     for (const GlobalShadow& shadow : run.shadows) {
       if (!shadow.watched()) continue;
       if (const auto c = shadow.across_blocks())
-        return fail(ErrorKind::kCheckFailed, fmt::format("{}: {} races with another block's {} ({})", run.name(c->first), run.describe(c->first_site, c->element),
-                                                         run.describe(c->second_site, c->element), run.name(c->second)));
+        return fail(ErrorKind::kCheckFailed,
+                    fmt::format("{}: {} races with another block's {} ({})", run.name(c->first),
+                                run.describe(c->first_site, c->element), run.describe(c->second_site, c->element),
+                                run.name(c->second)));
     }
     return {};
   }

@@ -77,16 +77,20 @@ class Instrumenter {
         if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i); load != nullptr && watched(load->getPointerOperand()))
           accesses_.push_back({load, load->getPointerOperandIndex(), size(load->getType()), false});
         if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i); store != nullptr && watched(store->getPointerOperand()))
-          accesses_.push_back({store, store->getPointerOperandIndex(), size(store->getValueOperand()->getType()), true});
+          accesses_.push_back(
+              {store, store->getPointerOperandIndex(), size(store->getValueOperand()->getType()), true});
         if (auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) {
-          if (auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(memory); copy != nullptr && watched(copy->getRawSource()))
+          if (auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(memory);
+              copy != nullptr && watched(copy->getRawSource()))
             accesses_.push_back({memory, 1, memory->getLength(), false});
           if (watched(memory->getRawDest())) accesses_.push_back({memory, 0, memory->getLength(), true});
           continue;
         }
         if (auto* call = llvm::dyn_cast<llvm::CallInst>(&i); call != nullptr && call->getCalledFunction() != nullptr) {
-          FW_CHECK(!call->getCalledFunction()->getName().starts_with("llvm.masked.")) << "a masked access is not watched";
-          if (call->getCalledFunction()->isDeclaration() && call->getCalledFunction()->getName().starts_with("fw_")) calls_.push_back(call);
+          FW_CHECK(!call->getCalledFunction()->getName().starts_with("llvm.masked."))
+              << "a masked access is not watched";
+          if (call->getCalledFunction()->isDeclaration() && call->getCalledFunction()->getName().starts_with("fw_"))
+            calls_.push_back(call);
         }
       }
   }
@@ -120,9 +124,12 @@ class Instrumenter {
   std::uint32_t site_of(llvm::CallInst* call) {
     const llvm::StringRef name = call->getCalledFunction()->getName();
     Site site;
-    if (name == "fw_barrier") site.kind = Site::Kind::kBarrier;
-    else if (name.starts_with("fw_shuffle_xor_")) site.kind = Site::Kind::kShuffle;
-    else return 0;
+    if (name == "fw_barrier")
+      site.kind = Site::Kind::kBarrier;
+    else if (name.starts_with("fw_shuffle_xor_"))
+      site.kind = Site::Kind::kShuffle;
+    else
+      return 0;
     program_.waits = true;
     return add(site, *call);
   }
@@ -138,14 +145,16 @@ class Instrumenter {
     llvm::Value* buffers = field(builder, pointer, offsetof(Thread, buffers));
     for (llvm::Argument& arg : old_->args())
       if (!arg.use_empty())
-        arg.replaceAllUsesWith(builder.CreateLoad(arg.getType(), builder.CreateConstInBoundsGEP1_64(pointer, buffers, arg.getArgNo())));
+        arg.replaceAllUsesWith(
+            builder.CreateLoad(arg.getType(), builder.CreateConstInBoundsGEP1_64(pointer, buffers, arg.getArgNo())));
     llvm::Value* shared = field(builder, llvm::PointerType::get(context_, kSharedSpace), offsetof(Thread, shared));
     for (llvm::GlobalVariable& global : llvm::make_early_inc_range(module_.globals())) {
       llvm::StringRef number = global.getName();
       std::size_t index = 0;
       if (!number.consume_front("fw_shared_") || number.consumeInteger(10, index)) continue;
       llvm::convertUsersOfConstantsToInstructions({&global}, function_);
-      llvm::Value* place = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), shared, static_cast<std::uint64_t>(program_.shared_offset[index]));
+      llvm::Value* place = builder.CreateConstInBoundsGEP1_64(
+          builder.getInt8Ty(), shared, static_cast<std::uint64_t>(program_.shared_offset[index]));
       global.replaceUsesWithIf(place, [&](llvm::Use& use) {
         const auto* user = llvm::dyn_cast<llvm::Instruction>(use.getUser());
         return user != nullptr && user->getFunction() == function_;
@@ -154,10 +163,12 @@ class Instrumenter {
   }
 
   llvm::Value* field(llvm::IRBuilder<>& builder, llvm::Type* type, std::size_t offset) {
-    return builder.CreateLoad(type, builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), function_->getArg(0), offset));
+    return builder.CreateLoad(type,
+                              builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), function_->getArg(0), offset));
   }
 
-  llvm::Value* call(llvm::IRBuilder<>& builder, const char* name, llvm::Type* result, const std::vector<llvm::Value*>& args) {
+  llvm::Value* call(llvm::IRBuilder<>& builder, const char* name, llvm::Type* result,
+                    const std::vector<llvm::Value*>& args) {
     std::vector<llvm::Type*> types;
     for (const llvm::Value* arg : args) types.push_back(arg->getType());
     const auto callee = module_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false));
@@ -166,7 +177,8 @@ class Instrumenter {
 
   void announce(const Access& access, std::uint32_t site) {
     llvm::IRBuilder<> builder(access.instruction);
-    llvm::Value* address = builder.CreateAddrSpaceCast(access.instruction->getOperand(access.operand), builder.getPtrTy());
+    llvm::Value* address =
+        builder.CreateAddrSpaceCast(access.instruction->getOperand(access.operand), builder.getPtrTy());
     llvm::Value* bytes = builder.CreateZExtOrTrunc(access.bytes, builder.getInt32Ty());
     call(builder, "fw_sim_access", builder.getVoidTy(), {function_->getArg(0), address, bytes, builder.getInt32(site)});
   }
@@ -182,7 +194,8 @@ class Instrumenter {
       const bool wide = type->getPrimitiveSizeInBits() == 64;
       llvm::Type* word = wide ? builder.getInt64Ty() : builder.getInt32Ty();
       llvm::Value* got = call(builder, wide ? "fw_sim_shuffle_64" : "fw_sim_shuffle_32", word,
-                              {function_->getArg(0), builder.CreateBitCast(old->getArgOperand(0), word), old->getArgOperand(1), builder.getInt32(site)});
+                              {function_->getArg(0), builder.CreateBitCast(old->getArgOperand(0), word),
+                               old->getArgOperand(1), builder.getInt32(site)});
       made = builder.CreateBitCast(got, type);
     } else {
       constexpr std::size_t kBlock = offsetof(Thread, block);
@@ -211,7 +224,8 @@ class Instrumenter {
 
 }  // namespace
 
-Program instrument(llvm::Module& module, const Kernel& kernel, const kernel::Launch& launch, const std::string& symbol) {
+Program instrument(llvm::Module& module, const Kernel& kernel, const kernel::Launch& launch,
+                   const std::string& symbol) {
   return Instrumenter(module, kernel, launch, symbol).run();
 }
 

@@ -22,12 +22,15 @@ std::uint32_t site_of(std::uint64_t key) { return static_cast<std::uint32_t>((ke
 
 // Tags name an access in its block: block 27 bits, epoch 26, thread 11 (plus one).
 constexpr std::uint64_t kThreadMask = 0x7ff;
-std::uint64_t tag_of(Where who, std::uint64_t epoch) { return who.block << 37 | (epoch & 0x3ffffff) << 11 | (who.thread + 1); }
+std::uint64_t tag_of(Where who, std::uint64_t epoch) {
+  return who.block << 37 | (epoch & 0x3ffffff) << 11 | (who.thread + 1);
+}
 
 void raise(std::uint64_t& place, std::uint64_t value) {
   Word word(place);
   std::uint64_t seen = word.load(std::memory_order_relaxed);
-  while (seen < value && !word.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {}
+  while (seen < value && !word.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
 }
 
 // Fields of a cell. The least key is kept as its complement, so that it rises, too.
@@ -51,12 +54,14 @@ std::optional<std::uint32_t> other_of(std::uint64_t last, std::uint64_t mine) {
 void GlobalShadow::Free::operator()(std::uint64_t* memory) const { std::free(memory); }
 
 GlobalShadow::GlobalShadow(std::int64_t elements, bool loaded) : elements_(elements), fields_(loaded ? 6 : 3) {
-  const std::size_t count = static_cast<std::size_t>(std::max<std::int64_t>(elements, 1)) * static_cast<std::size_t>(fields_);
+  const std::size_t count =
+      static_cast<std::size_t>(std::max<std::int64_t>(elements, 1)) * static_cast<std::size_t>(fields_);
   cells_.reset(static_cast<std::uint64_t*>(std::calloc(count, sizeof(std::uint64_t))));
   if (cells_ == nullptr) throw std::bad_alloc();
 }
 
-std::optional<std::uint32_t> GlobalShadow::load(std::int64_t element, Where who, std::uint64_t epoch, std::uint32_t site) {
+std::optional<std::uint32_t> GlobalShadow::load(std::int64_t element, Where who, std::uint64_t epoch,
+                                                std::uint32_t site) {
   std::uint64_t* c = cell(element);
   const std::uint64_t mine = tag_of(who, epoch);
   if (fields_ == 6) {
@@ -68,7 +73,8 @@ std::optional<std::uint32_t> GlobalShadow::load(std::int64_t element, Where who,
   return other_of(Word(c[kLastStore]).load(std::memory_order_relaxed), mine);
 }
 
-std::optional<std::uint32_t> GlobalShadow::store(std::int64_t element, Where who, std::uint64_t epoch, std::uint32_t site) {
+std::optional<std::uint32_t> GlobalShadow::store(std::int64_t element, Where who, std::uint64_t epoch,
+                                                 std::uint32_t site) {
   std::uint64_t* c = cell(element);
   const std::uint64_t mine = tag_of(who, epoch);
   note(&c[kMostStore], &c[kLeastStore], key_of(who, site));
@@ -83,7 +89,9 @@ std::optional<GlobalShadow::Conflict> GlobalShadow::across_blocks() const {
     const std::uint64_t* c = cell(e);
     if (c[kMostStore] == 0) continue;
     const std::uint64_t most = c[kMostStore], least = ~c[kLeastStore];
-    const auto conflict = [&](std::uint64_t a, std::uint64_t b) { return Conflict{e, where(a), where(b), site_of(a), site_of(b)}; };
+    const auto conflict = [&](std::uint64_t a, std::uint64_t b) {
+      return Conflict{e, where(a), where(b), site_of(a), site_of(b)};
+    };
     if (block_of(most) != block_of(least)) return conflict(least, most);
     if (fields_ != 6 || c[kMostLoad] == 0) continue;
     if (block_of(c[kMostLoad]) != block_of(least)) return conflict(least, c[kMostLoad]);
@@ -94,7 +102,8 @@ std::optional<GlobalShadow::Conflict> GlobalShadow::across_blocks() const {
 
 // --- Shared memory -------------------------------------------------------------------------------------
 
-SharedShadow::Answer SharedShadow::load(std::int64_t element, std::uint32_t thread, std::uint32_t epoch, std::uint32_t start) {
+SharedShadow::Answer SharedShadow::load(std::int64_t element, std::uint32_t thread, std::uint32_t epoch,
+                                        std::uint32_t start) {
   Cell& c = cells_[static_cast<std::size_t>(element)];
   if (c.written < start) return {Answer::Kind::kUnwritten, 0};
   if (c.written == epoch && c.writer != thread) return {Answer::Kind::kRace, c.writer};
@@ -112,7 +121,8 @@ SharedShadow::Answer SharedShadow::store(std::int64_t element, std::uint32_t thr
   Cell& c = cells_[static_cast<std::size_t>(element)];
   if (c.written == epoch && c.writer != thread) return {Answer::Kind::kRace, c.writer};
   if (c.read == epoch && c.reader != thread) return {Answer::Kind::kRace, c.reader};
-  if (c.read == epoch && c.second_reader != 0 && c.second_reader != thread + 1) return {Answer::Kind::kRace, c.second_reader - 1U};
+  if (c.read == epoch && c.second_reader != 0 && c.second_reader != thread + 1)
+    return {Answer::Kind::kRace, c.second_reader - 1U};
   c.written = epoch;
   c.writer = static_cast<std::uint16_t>(thread);
   return {};

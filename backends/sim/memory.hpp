@@ -17,8 +17,8 @@ struct Where {
   std::uint32_t thread = 0;
 };
 
-/// Who accessed each element of one global buffer that a launch writes. Shared by all workers: what it keeps about different
-/// blocks is least and greatest block, which come out the same in any order.
+/// Who accessed each element of one global buffer that a launch writes. Shared by all workers: what it keeps about
+/// different blocks is least and greatest block, which come out the same in any order.
 class GlobalShadow {
  public:
   GlobalShadow() = default;
@@ -65,15 +65,15 @@ class SharedShadow {
 
  private:
   struct Cell {
-    std::uint32_t written = 0, read = 0;  // epochs of the last store and load
-    std::uint16_t writer = 0, reader = 0; // reader: the first of that epoch
-    std::uint16_t second_reader = 0;      // another reader of that epoch, plus one
+    std::uint32_t written = 0, read = 0;   // epochs of the last store and load
+    std::uint16_t writer = 0, reader = 0;  // reader: the first of that epoch
+    std::uint16_t second_reader = 0;       // another reader of that epoch, plus one
   };
   std::vector<Cell> cells_;
 };
 
-/// Counts accesses to global memory. Lanes of a warp run one after the other; the n-th time that they come by a site counts as
-/// one instruction of the warp.
+/// Counts accesses to global memory. Lanes of a warp run one after the other; the n-th time that they come by a site
+/// counts as one instruction of the warp.
 class Counting {
  public:
   explicit Counting(std::size_t sites) : sites_(sites) {}

@@ -35,15 +35,16 @@ void enter_fiber(context::transfer_t from) {
 
 std::string LaunchRun::name(Where who) const {
   const auto x = static_cast<std::uint64_t>(launch.grid[0]), y = static_cast<std::uint64_t>(launch.grid[1]);
-  return fmt::format("kernel '{}', launch '{}', block ({}, {}, {}), thread {}", kernel.name, launch.name, who.block % x, who.block / x % y,
-                     who.block / (x * y), who.thread);
+  return fmt::format("kernel '{}', launch '{}', block ({}, {}, {}), thread {}", kernel.name, launch.name, who.block % x,
+                     who.block / x % y, who.block / (x * y), who.thread);
 }
 
 std::string LaunchRun::describe(std::uint32_t site, std::int64_t element) const {
   static constexpr const char* kKinds[] = {"load", "store", "barrier", "shuffle"};
   const Site& s = program.sites[site];
   std::string out = kKinds[static_cast<int>(s.kind)];
-  if (s.buffer >= 0) out += fmt::format(" of '{}'[{}]", kernel.buffers[static_cast<std::size_t>(s.buffer)].name, element);
+  if (s.buffer >= 0)
+    out += fmt::format(" of '{}'[{}]", kernel.buffers[static_cast<std::size_t>(s.buffer)].name, element);
   if (s.statement.valid()) out += fmt::format(" in `{}`", print(kernel, s.statement));
   return out;
 }
@@ -51,7 +52,8 @@ std::string LaunchRun::describe(std::uint32_t site, std::int64_t element) const 
 // --- Stacks --------------------------------------------------------------------------------------------
 
 Stacks::Stacks(std::size_t count, std::size_t bytes) : count_(count), each_((bytes + 4095) / 4096 * 4096 + kGuard) {
-  void* memory = mmap(nullptr, count_ * each_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, count_ * each_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<char*>(memory);
   for (std::size_t i = 0; i < count_; ++i) mprotect(memory_ + i * each_, kGuard, PROT_NONE);
@@ -62,8 +64,12 @@ Stacks::~Stacks() { munmap(memory_, count_ * each_); }
 
 // Where threads do not wait for each other, one fiber runs them all.
 Worker::Worker(LaunchRun& run)
-    : run_(run), counting_(run.program.sites.size()), threads_(static_cast<std::size_t>(run.launch.threads)),
-      shared_memory_(static_cast<char*>(std::aligned_alloc(64, static_cast<std::size_t>(run.program.shared_bytes + 64))), &std::free),
+    : run_(run),
+      counting_(run.program.sites.size()),
+      threads_(static_cast<std::size_t>(run.launch.threads)),
+      shared_memory_(
+          static_cast<char*>(std::aligned_alloc(64, static_cast<std::size_t>(run.program.shared_bytes + 64))),
+          &std::free),
       shared_(run.kernel.buffers.size()),
       stacks_(run.program.waits ? threads_.size() : 1, kStack + 2 * static_cast<std::size_t>(run.program.local_bytes)) {
   for (std::size_t t = 0; t < threads_.size(); ++t) {
@@ -83,7 +89,8 @@ void Worker::work() {
     run_block(block);
     if (!failed_) continue;
     std::int64_t end = run_.end_block.load();
-    while (end > block && !run_.end_block.compare_exchange_weak(end, block)) {}
+    while (end > block && !run_.end_block.compare_exchange_weak(end, block)) {
+    }
   }
 }
 
@@ -113,9 +120,7 @@ void Worker::start(std::size_t thread) {
   threads_[thread].context = context::make_fcontext(stacks_.top(thread), stacks_.bytes(), &enter_fiber);
 }
 
-void Worker::resume(Thread& thread) {
-  thread.context = context::jump_fcontext(thread.context, &thread).fctx;
-}
+void Worker::resume(Thread& thread) { thread.context = context::jump_fcontext(thread.context, &thread).fctx; }
 
 // The body of every fiber: one thread, or all of them. A fiber is never left by its end.
 void Worker::fiber(Thread& thread, void* scheduler) {
@@ -190,7 +195,8 @@ bool Worker::pass_barrier() {
   const Thread& model = threads_[0];
   for (const Thread& other : threads_) {
     const bool same = other.state == model.state &&
-                      (model.state == State::kEnded || run_.program.sites[other.site].statement == run_.program.sites[model.site].statement);
+                      (model.state == State::kEnded ||
+                       run_.program.sites[other.site].statement == run_.program.sites[model.site].statement);
     if (same) continue;
     fault(fmt::format("{}: the threads of a block diverge at a barrier: {}, {}",
                       run_.name({static_cast<std::uint64_t>(block_), other.number}), standing(model), standing(other)));
@@ -217,8 +223,10 @@ void Worker::stop(const std::string& message) {
 }
 
 void Worker::access(Thread& thread, std::uint64_t address, std::uint32_t bytes, std::uint32_t site) {
-  if (run_.program.sites[site].shared) shared(thread, address, bytes, site);
-  else global(thread, address, bytes, site);
+  if (run_.program.sites[site].shared)
+    shared(thread, address, bytes, site);
+  else
+    global(thread, address, bytes, site);
 }
 
 // Where the code does not show which buffer an address belongs to, the address does.
@@ -228,8 +236,10 @@ std::int32_t Worker::buffer_at(std::uint64_t address, std::uint32_t bytes, kerne
     if (buffer.space != space) continue;
     const std::uint64_t base = space == kernel::Space::kGlobal
                                    ? run_.base[b]
-                                   : reinterpret_cast<std::uint64_t>(shared_memory_.get()) + static_cast<std::uint64_t>(run_.program.shared_offset[b]);
-    if (address >= base && address + bytes <= base + static_cast<std::uint64_t>(buffer.elements * width(buffer))) return static_cast<std::int32_t>(b);
+                                   : reinterpret_cast<std::uint64_t>(shared_memory_.get()) +
+                                         static_cast<std::uint64_t>(run_.program.shared_offset[b]);
+    if (address >= base && address + bytes <= base + static_cast<std::uint64_t>(buffer.elements * width(buffer)))
+      return static_cast<std::int32_t>(b);
   }
   return -1;
 }
@@ -246,7 +256,8 @@ void Worker::global(Thread& thread, std::uint64_t address, std::uint32_t bytes, 
   if (offset < 0 || offset + bytes > buffer.elements * size) {
     // The first element outside.
     const std::int64_t element = offset < 0 ? -((-offset + size - 1) / size) : std::max(offset / size, buffer.elements);
-    stop(fmt::format("{}: {} is out of bounds: the buffer has {} elements", run_.name(who), run_.describe(site, element), buffer.elements));
+    stop(fmt::format("{}: {} is out of bounds: the buffer has {} elements", run_.name(who),
+                     run_.describe(site, element), buffer.elements));
   }
   const bool store = s.kind == Site::Kind::kStore;
   counting_.access(site, address, bytes, store);
@@ -256,7 +267,8 @@ void Worker::global(Thread& thread, std::uint64_t address, std::uint32_t bytes, 
     const std::uint64_t epoch = epoch_ - start_epoch_;
     const auto other = store ? shadow.store(e, who, epoch, site) : shadow.load(e, who, epoch, site);
     if (other)
-      stop(fmt::format("{}: {} races with thread {} of the same block", run_.name(who), run_.describe(site, e), *other));
+      stop(
+          fmt::format("{}: {} races with thread {} of the same block", run_.name(who), run_.describe(site, e), *other));
   }
 }
 
@@ -267,19 +279,24 @@ void Worker::shared(Thread& thread, std::uint64_t address, std::uint32_t bytes, 
   if (found < 0) stop(fmt::format("{}: {} is outside of every shared buffer", run_.name(who), run_.describe(site, 0)));
   const auto index = static_cast<std::size_t>(found);
   const Buffer& buffer = run_.kernel.buffers[index];
-  const auto offset = static_cast<std::int64_t>(address - reinterpret_cast<std::uint64_t>(thread.shared)) - run_.program.shared_offset[index];
+  const auto offset = static_cast<std::int64_t>(address - reinterpret_cast<std::uint64_t>(thread.shared)) -
+                      run_.program.shared_offset[index];
   if (offset < 0 || offset + bytes > buffer.elements * width(buffer))
-    stop(fmt::format("{}: {} is out of bounds: the buffer has {} elements", run_.name(who), run_.describe(site, offset / width(buffer)), buffer.elements));
+    stop(fmt::format("{}: {} is out of bounds: the buffer has {} elements", run_.name(who),
+                     run_.describe(site, offset / width(buffer)), buffer.elements));
   SharedShadow& shadow = shared_[index];
   const bool store = s.kind == Site::Kind::kStore;
   const int shift = std::countr_zero(static_cast<std::uint64_t>(width(buffer)));  // quicker than division
   const std::int64_t last = (offset + bytes - 1) >> shift;
   for (std::int64_t e = offset >> shift; e <= last; ++e) {
-    const SharedShadow::Answer a = store ? shadow.store(e, thread.number, epoch_) : shadow.load(e, thread.number, epoch_, start_epoch_);
-    if (a.kind == SharedShadow::Answer::Kind::kGood) [[likely]] continue;
+    const SharedShadow::Answer a =
+        store ? shadow.store(e, thread.number, epoch_) : shadow.load(e, thread.number, epoch_, start_epoch_);
+    if (a.kind == SharedShadow::Answer::Kind::kGood) [[likely]]
+      continue;
     if (a.kind == SharedShadow::Answer::Kind::kUnwritten)
       stop(fmt::format("{}: {} reads what no thread of the block wrote", run_.name(who), run_.describe(site, e)));
-    stop(fmt::format("{}: {} races with thread {} of the block: there is no barrier between", run_.name(who), run_.describe(site, e), a.other));
+    stop(fmt::format("{}: {} races with thread {} of the block: there is no barrier between", run_.name(who),
+                     run_.describe(site, e), a.other));
   }
 }
 

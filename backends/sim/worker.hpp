@@ -15,11 +15,11 @@ struct LaunchRun {
   const kernel::Kernel& kernel;
   const kernel::Launch& launch;
   const Program& program;
-  const std::vector<void*>& buffers;           ///< addresses of the global buffers
-  std::vector<std::uint64_t> base;             ///< address of each of the kernel's buffers, 0 where it is not global
-  std::vector<GlobalShadow> shadows;           ///< of each of the kernel's buffers
+  const std::vector<void*>& buffers;  ///< addresses of the global buffers
+  std::vector<std::uint64_t> base;    ///< address of each of the kernel's buffers, 0 where it is not global
+  std::vector<GlobalShadow> shadows;  ///< of each of the kernel's buffers
   std::atomic<std::int64_t> next_block{0};
-  std::atomic<std::int64_t> end_block{0};      ///< blocks from here on need not run: one before them failed
+  std::atomic<std::int64_t> end_block{0};  ///< blocks from here on need not run: one before them failed
 
   std::int64_t blocks() const { return launch.grid[0] * launch.grid[1] * launch.grid[2]; }
   /// "kernel 'k', launch 'l', block (1, 0, 0), thread 5"
@@ -86,10 +86,10 @@ class Worker {
   std::unique_ptr<char, void (*)(void*)> shared_memory_;
   std::vector<SharedShadow> shared_;  // by buffer
   Stacks stacks_;
-  void* scheduler_ = nullptr;         // context of work() while a fiber runs
+  void* scheduler_ = nullptr;  // context of work() while a fiber runs
   std::int64_t block_ = 0;
   std::uint32_t epoch_ = 0, start_epoch_ = 0;
-  bool failed_ = false;               // this block
+  bool failed_ = false;  // this block
   std::vector<Fault> faults_;
 };
 

@@ -30,7 +30,8 @@ Result<int> execute(CompileArguments args) {
   if (options.progress) options.progress("");
   std::size_t launches = 0;
   for (const kernel::Kernel& k : c.kernels) launches += k.launches.size();
-  fmt::print("{}: {} kernels ({} launches) for {}, {} bytes\n", args.output, c.kernels.size(), launches, target.name, bytes);
+  fmt::print("{}: {} kernels ({} launches) for {}, {} bytes\n", args.output, c.kernels.size(), launches, target.name,
+             bytes);
   return kOk;
 }
 
@@ -40,9 +41,14 @@ void add_compile(CLI::App& app, int& exit) {
   auto args = std::make_shared<CompileArguments>();
   CLI::App* command = app.add_subcommand("compile", "Write a model's kernels as files: objects or PTX, and a manifest");
   add_model_options(*command, args->model);
-  command->add_option("--target", args->target, "x86, x86:avx2, x86:avx512, nvptx:sm_80, nvptx:sm_90, nvptx:sm_100, nvptx:sm_120")->capture_default_str()->type_name("TARGET");
+  command
+      ->add_option("--target", args->target,
+                   "x86, x86:avx2, x86:avx512, nvptx:sm_80, nvptx:sm_90, nvptx:sm_100, nvptx:sm_120")
+      ->capture_default_str()
+      ->type_name("TARGET");
   command->add_option("-o,--output", args->output, "folder to write")->required()->type_name("DIR");
-  command->add_flag("--reference", args->reference, "also write what each kernel gets and must answer, by the reference evaluator");
+  command->add_flag("--reference", args->reference,
+                    "also write what each kernel gets and must answer, by the reference evaluator");
   command->callback([args, &exit] {
     const Result<int> code = execute(*args);
     exit = code ? *code : report(code.error());

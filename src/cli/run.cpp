@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -143,22 +142,6 @@ void print_text(const RunArguments& args, const driver::Compilation& c, const Ou
   if (out.accuracy) fmt::print("accuracy {:.4f}\n", *out.accuracy);
 }
 
-double unit_roundoff(ops::DType dtype) {
-  switch (dtype) {
-    case ops::DType::kF64: return 0x1p-53;
-    case ops::DType::kF16: return 0x1p-11;
-    case ops::DType::kBF16: return 0x1p-8;
-    default: return 0x1p-24;
-  }
-}
-
-double greatest_magnitude(const ops::Tensor& tensor) {
-  double greatest = 0;
-  for (std::int64_t i = 0; i < tensor.elements(); ++i)
-    if (const double x = std::abs(ops::get_double(tensor, i)); std::isfinite(x)) greatest = std::max(greatest, x);
-  return greatest;
-}
-
 Status compare_stored(const RunArguments& args, const driver::Compilation& c, std::span<const ops::Tensor> inputs,
                       Outcome& out) {
   if (args.model.data.empty()) return {};
@@ -178,8 +161,8 @@ Status compare_stored(const RunArguments& args, const driver::Compilation& c, st
       // The stored values are another implementation's: it may err by as much as ours, the other way. Over a whole
       // model the running bound is far from sharp, so half of the dtype's digits must agree in any case.
       interpret::Bounded expected = std::move(bounds[o]);
-      const double half_of_digits = greatest_magnitude(stored[o]) * std::sqrt(unit_roundoff(stored[o].dtype));
-      for (double& radius : expected.radius) radius = std::min(2 * radius, half_of_digits);
+      const double most = driver::half_of_digits(stored[o]);
+      for (double& radius : expected.radius) radius = std::min(2 * radius, most);
       expected.value = stored[o];
       compared = interpret::compare(out.outputs[o], expected);
     }
@@ -280,8 +263,10 @@ void add(CLI::App& app, int& exit, const char* name, const char* description, bo
   command->add_option("--output", args->output, "write output_N.npy here")->type_name("DIR");
   command->add_option("--labels", args->labels, "print the accuracy of output 0 against these classes")
       ->type_name("FILE.npy");
-  command->add_option("--rtol", args->rtol, "relative tolerance against stored outputs (default: the error bound)");
-  command->add_option("--atol", args->atol, "absolute tolerance against stored outputs (default: the error bound)");
+  command->add_option("--rtol", args->rtol, "relative tolerance against stored outputs (default: the error bound)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--atol", args->atol, "absolute tolerance against stored outputs (default: the error bound)")
+      ->check(CLI::NonNegativeNumber);
   if (bench)
     command->add_option("--repeats", args->repeats, "number of timed runs (default: for about a second)")
         ->check(CLI::Range(1, 1000000));

@@ -62,13 +62,15 @@ class Reference final : public kernel::Executable {
     for (std::size_t i = 0; i < group.inputs.size(); ++i) {
       const ops::Type& type = c_.plan->graph.type(group.inputs[i]);
       FW_TRY(Tensor t, ops::make_tensor(type.dtype, ops::static_dims(type.shape)));
-      if (t.elements() > 0) std::memcpy(t.mutable_data(), buffers[i], static_cast<std::size_t>(t.elements() * ops::byte_width(type.dtype)));
+      if (t.elements() > 0)
+        std::memcpy(t.mutable_data(), buffers[i], static_cast<std::size_t>(t.elements() * ops::byte_width(type.dtype)));
       in.push_back(std::move(t));
     }
     FW_TRY(last, interpret::evaluate_with_bounds(group_graph(*c_.plan, group), in));
     for (std::size_t o = 0; o < last.size(); ++o)
       if (last[o].value.elements() > 0)
-        std::memcpy(buffers[in.size() + o], last[o].value.data(), static_cast<std::size_t>(last[o].value.elements() * ops::byte_width(last[o].value.dtype)));
+        std::memcpy(buffers[in.size() + o], last[o].value.data(),
+                    static_cast<std::size_t>(last[o].value.elements() * ops::byte_width(last[o].value.dtype)));
     return {};
   }
 
@@ -91,7 +93,8 @@ std::vector<float> radii(const interpret::Bounded& bounded) {
 
 class Packer {
  public:
-  Packer(const Compilation& c, const CodeTarget& target, const std::string& folder) : c_(c), target_(target), folder_(folder) {}
+  Packer(const Compilation& c, const CodeTarget& target, const std::string& folder)
+      : c_(c), target_(target), folder_(folder) {}
 
   Result<std::int64_t> run(const std::vector<Tensor>& inputs, bool with_data) {
     FW_TRY_STATUS(folder_.make("kernels"));
@@ -108,7 +111,9 @@ class Packer {
   }
 
  private:
-  std::string file(std::size_t g, const char* ending) const { return fmt::format("kernels/{:03}_{}{}", g, c_.kernels[g].name, ending); }
+  std::string file(std::size_t g, const char* ending) const {
+    return fmt::format("kernels/{:03}_{}{}", g, c_.kernels[g].name, ending);
+  }
 
   Json describe(std::size_t g) const {
     const Kernel& kernel = c_.kernels[g];
@@ -122,8 +127,10 @@ class Packer {
     for (const kernel::Launch& launch : kernel.launches) {
       Json l;
       l["entry"] = launch.name;
-      if (target_.nvptx) l["grid"] = launch.grid, l["threads"] = launch.threads;
-      else l["iterations"] = launch.parallel;
+      if (target_.nvptx)
+        l["grid"] = launch.grid, l["threads"] = launch.threads;
+      else
+        l["iterations"] = launch.parallel;
       json["launches"].push_back(std::move(l));
     }
     json["arguments"] = Json::array();
@@ -139,7 +146,8 @@ class Packer {
       a["dtype"] = ops::name(b.dtype);
       a["elements"] = b.elements;
       a["bytes"] = bytes_of(b);
-      if (next < values.size()) a["tensor"] = fmt::format("{}:{}", c_.plan->graph[values[next].node].name, values[next].result);
+      if (next < values.size())
+        a["tensor"] = fmt::format("{}:{}", c_.plan->graph[values[next].node].name, values[next].result);
       json["arguments"].push_back(std::move(a));
       ++next;
     }
@@ -203,7 +211,8 @@ Result<CodeTarget> parse_target(const std::string& text) {
     const char* target;
     const char* device;
   };
-  static constexpr Row kGpus[] = {{"nvptx:sm_80", "a100"}, {"nvptx:sm_90", "h200"}, {"nvptx:sm_100", "b200"}, {"nvptx:sm_120", "rtx-pro-6000"}};
+  static constexpr Row kGpus[] = {
+      {"nvptx:sm_80", "a100"}, {"nvptx:sm_90", "h200"}, {"nvptx:sm_100", "b200"}, {"nvptx:sm_120", "rtx-pro-6000"}};
   if (text == "x86" || text.starts_with("x86:")) {
     const std::string cpu = text.size() > 4 ? text.substr(4) : "";
     return CodeTarget{text, false, cpu, "cpu", cpu == "avx2" ? "x86-avx2" : "x86-avx512"};
@@ -213,14 +222,16 @@ Result<CodeTarget> parse_target(const std::string& text) {
     if (text == row.target) return CodeTarget{text, true, text.substr(6), "cuda", row.device};
     known.emplace_back(row.target);
   }
-  return fail(fmt::format("--target: no target '{}' (there are {}, and x86:CPU with a name that LLVM knows)", text, fmt::join(known, ", ")));
+  return fail(fmt::format("--target: no target '{}' (there are {}, and x86:CPU with a name that LLVM knows)", text,
+                          fmt::join(known, ", ")));
 }
 
 Result<std::int64_t> write_package(const Compilation& c, const CodeTarget& target, const std::string& folder,
                                    const std::optional<std::vector<Tensor>>& inputs) {
   for (const plan::Group& group : c.plan->groups)
     if (!group.unsupported.empty())
-      return fail(ErrorKind::kUnsupported, fmt::format("there is no kernel for '{}': {}", c.plan->graph[group.nodes.front()].name, group.unsupported));
+      return fail(ErrorKind::kUnsupported, fmt::format("there is no kernel for '{}': {}",
+                                                       c.plan->graph[group.nodes.front()].name, group.unsupported));
   return Packer(c, target, folder).run(inputs.value_or(std::vector<Tensor>{}), inputs.has_value());
 }
 

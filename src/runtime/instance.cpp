@@ -68,8 +68,11 @@ Result<Instance> Instance::make(std::shared_ptr<const Plan> plan, const std::vec
   for (const plan::Group& group : plan->groups) {
     if (group.unsupported.empty()) continue;
     const graph::Node& node = plan->graph[group.nodes.front()];
-    return fail(ErrorKind::kUnsupported, fmt::format("the runtime does not execute '{}' ({}): {}", node.name,
-                                                     plan->graph.info(group.nodes.front()).name, group.unsupported));
+    const Span place = node.sources.empty() ? Span() : plan->graph.sources[node.sources.front().index].span;
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("the runtime does not execute '{}' ({}): {}", node.name,
+                            plan->graph.info(group.nodes.front()).name, group.unsupported),
+                place);
   }
   FW_CHECK(kernels.size() == plan->groups.size());
   Instance instance;

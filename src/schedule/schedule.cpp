@@ -46,7 +46,17 @@ std::optional<Template> template_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+bool computes_nothing(const Region& region) {
+  return !region.outputs.empty() && std::all_of(region.outputs.begin(), region.outputs.end(),
+                                                [&](region::ValueId id) { return region[id].elements() == 0; });
+}
+
 std::expected<Schedule, Refusal> fit(const Region& region, Template kind, const Target& target) {
+  if (computes_nothing(region)) {
+    Schedule nothing;
+    nothing.kind = kind;
+    return nothing;
+  }
   for (const Row& row : kTemplates)
     if (row.kind == kind) return row.fit(region, target);
   return refuse("there is no such template");

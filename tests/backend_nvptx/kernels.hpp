@@ -74,8 +74,10 @@ inline Kernel row_sums(std::int64_t rows, std::int64_t columns, Fault fault = Fa
         b.store(sum, b.index(0), add(mine, b.let("theirs", b.shuffle_xor(mine, mask))));
       }
     };
-    if (fault == Fault::kDivergentShuffle) b.when(b.less(b.mod(thread, 32), b.index(16)), fold);
-    else fold();
+    if (fault == Fault::kDivergentShuffle)
+      b.when(b.less(b.mod(thread, 32), b.index(16)), fold);
+    else
+      fold();
     b.when(b.op(ScalarOp::kEq, DType::kPred, {b.mod(thread, 32), b.index(0)}),
            [&] { b.store(parts, b.floor_div(thread, 32), b.load(sum, b.index(0))); });
     if (fault != Fault::kNoBarrier) b.barrier();

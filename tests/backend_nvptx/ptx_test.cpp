@@ -20,9 +20,11 @@ Kernel all_math(DType dtype) {
   const BufferId out = b.buffer("out0", dtype, 256, Space::kGlobal, Buffer::Role::kOutput);
   grid(b, "math", 1, 256, [&](ExprId, ExprId thread) {
     ExprId x = b.load(in, thread);
-    for (const ScalarOp op : {ScalarOp::kExp, ScalarOp::kLog, ScalarOp::kTanh, ScalarOp::kErf, ScalarOp::kSin, ScalarOp::kCbrt, ScalarOp::kRoundEven, ScalarOp::kSqrt, ScalarOp::kRsqrt})
+    for (const ScalarOp op : {ScalarOp::kExp, ScalarOp::kLog, ScalarOp::kTanh, ScalarOp::kErf, ScalarOp::kSin,
+                              ScalarOp::kCbrt, ScalarOp::kRoundEven, ScalarOp::kSqrt, ScalarOp::kRsqrt})
       x = b.let("x", b.op(op, dtype, {x}));
-    for (const ScalarOp op : {ScalarOp::kPow, ScalarOp::kRem, ScalarOp::kMod, ScalarOp::kAtan2, ScalarOp::kMax, ScalarOp::kMin, ScalarOp::kDiv})
+    for (const ScalarOp op : {ScalarOp::kPow, ScalarOp::kRem, ScalarOp::kMod, ScalarOp::kAtan2, ScalarOp::kMax,
+                              ScalarOp::kMin, ScalarOp::kDiv})
       x = b.let("y", b.op(op, dtype, {x, b.load(in, thread)}));
     b.store(out, thread, x);
   });
@@ -31,7 +33,8 @@ Kernel all_math(DType dtype) {
 
 }  // namespace
 
-TEST_CASE("vectors of four floats are loaded and stored by one instruction, inputs through the read-only path", "[nvptx]") {
+TEST_CASE("vectors of four floats are loaded and stored by one instruction, inputs through the read-only path",
+          "[nvptx]") {
   const std::string text = ptx_of(square_plus_one(4096, 4));
   INFO(text);
   CHECK(has(text, ".target sm_90"));
@@ -59,9 +62,12 @@ TEST_CASE("ptxas accepts kernels for every architecture", "[nvptx]") {
     return;
   }
   for (const std::string& sm : backend_nvptx::architectures()) {
-    std::vector<Kernel> kernels{square_plus_one(4096, 4), row_sums(8, 1024), row_sums(8, 1024, Fault::kNone, DType::kS64),
-                                all_math(DType::kF32), all_math(DType::kF64), all_math(DType::kF16), all_math(DType::kBF16)};
-    for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kS8, DType::kS32, DType::kU64}) kernels.push_back(square_plus_one(4096, 4, dtype));
+    std::vector<Kernel> kernels{
+        square_plus_one(4096, 4), row_sums(8, 1024),     row_sums(8, 1024, Fault::kNone, DType::kS64),
+        all_math(DType::kF32),    all_math(DType::kF64), all_math(DType::kF16),
+        all_math(DType::kBF16)};
+    for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kS8, DType::kS32, DType::kU64})
+      kernels.push_back(square_plus_one(4096, 4, dtype));
     for (const Kernel& kernel : kernels) {
       INFO(kernel.name << " for " << sm);
       const auto cubin = backend_nvptx::run_ptxas(ptx_of(kernel, sm), sm);
@@ -94,7 +100,8 @@ TEST_CASE("what there is no code for is named", "[nvptx]") {
   REQUIRE_FALSE(large.has_value());
   CHECK(has(print_error(large.error()), "400000 bytes of shared memory"));
 
-  const auto bad = backend_nvptx::find_ptxas() ? backend_nvptx::run_ptxas("not PTX", "sm_90") : std::unexpected(Error{});
+  const auto bad =
+      backend_nvptx::find_ptxas() ? backend_nvptx::run_ptxas("not PTX", "sm_90") : std::unexpected(Error{});
   CHECK_FALSE(bad.has_value());
 }
 

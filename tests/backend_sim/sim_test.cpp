@@ -4,8 +4,8 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/backend_nvptx/kernels.hpp"
 #include "fusewright/ops/tensor.hpp"
+#include "tests/backend_nvptx/kernels.hpp"
 
 namespace fusewright {
 
@@ -78,7 +78,9 @@ TEST_CASE("elementwise kernels give the right values and are counted exactly", "
     CHECK(c.stores == 250000);
     CHECK(c.load_bytes == 4000000);
     CHECK(c.store_bytes == 4000000);
-    if (reinterpret_cast<std::uintptr_t>(input.data()) % 32 == 0 && reinterpret_cast<std::uintptr_t>(out.data()) % 32 == 0) CHECK(c.sectors == 250000);
+    if (reinterpret_cast<std::uintptr_t>(input.data()) % 32 == 0 &&
+        reinterpret_cast<std::uintptr_t>(out.data()) % 32 == 0)
+      CHECK(c.sectors == 250000);
   }
 }
 
@@ -90,7 +92,8 @@ TEST_CASE("row sums by shuffles and shared memory", "[sim]") {
     const Status status = run(*executable, threads, in, out);
     if (!status) FAIL(print_error(status.error()));
     for (std::size_t row = 0; row < 8; ++row)  // eighths of small numbers: sums are exact
-      CHECK(out[row] == std::accumulate(in.begin() + static_cast<std::ptrdiff_t>(row * 1024), in.begin() + static_cast<std::ptrdiff_t>((row + 1) * 1024), 0.0F));
+      CHECK(out[row] == std::accumulate(in.begin() + static_cast<std::ptrdiff_t>(row * 1024),
+                                        in.begin() + static_cast<std::ptrdiff_t>((row + 1) * 1024), 0.0F));
     CHECK(executable->counters(0).loads == 8 * 1024);
     CHECK(executable->counters(0).stores == 8);
   }
@@ -112,7 +115,8 @@ TEST_CASE("a barrier that is missing is found", "[sim]") {
 }
 
 TEST_CASE("a shuffle that half of the warp does not reach is found", "[sim]") {
-  const std::string message = fault_of(row_sums(8, 1024, Fault::kDivergentShuffle), ramp(8 * 1024), std::vector<float>(8));
+  const std::string message =
+      fault_of(row_sums(8, 1024, Fault::kDivergentShuffle), ramp(8 * 1024), std::vector<float>(8));
   INFO(message);
   CHECK(has(message, "diverge at a shuffle"));
   CHECK(has(message, "thread 0 is at the shuffle"));
@@ -159,7 +163,8 @@ TEST_CASE("shared memory that nobody wrote is found, and one block's is not anot
   const BufferId out = b.buffer("out0", DType::kF32, 64, Space::kGlobal, Buffer::Role::kOutput);
   const BufferId tile = b.buffer("tile", DType::kF32, 33, Space::kShared);
   grid(b, "hollow", 2, 32, [&](ExprId block, ExprId thread) {
-    b.when(b.op(ScalarOp::kEq, DType::kPred, {block, b.index(0)}), [&] { b.store(tile, b.add(thread, b.index(1)), b.number(DType::kF32, 1)); });
+    b.when(b.op(ScalarOp::kEq, DType::kPred, {block, b.index(0)}),
+           [&] { b.store(tile, b.add(thread, b.index(1)), b.number(DType::kF32, 1)); });
     b.barrier();
     b.store(out, b.add(b.mul(block, 32), thread), b.load(tile, b.add(thread, b.index(1))));
   });
@@ -173,7 +178,8 @@ TEST_CASE("shared memory that nobody wrote is found, and one block's is not anot
 TEST_CASE("two threads of a block that write one element are found", "[sim]") {
   KernelBuilder b("same", TargetFamily::kGpu);
   const BufferId out = b.buffer("out0", DType::kS32, 32, Space::kGlobal, Buffer::Role::kOutput);
-  grid(b, "same", 1, 64, [&](ExprId, ExprId thread) { b.store(out, b.floor_div(thread, 2), b.convert(DType::kS32, thread)); });
+  grid(b, "same", 1, 64,
+       [&](ExprId, ExprId thread) { b.store(out, b.floor_div(thread, 2), b.convert(DType::kS32, thread)); });
   const std::string message = fault_of(b.finish(), std::vector<std::int32_t>(32));
   CHECK(has(message, "store of 'out0'[0]"));
   CHECK(has(message, "thread 1: "));
@@ -217,7 +223,8 @@ TEST_CASE("a barrier that some threads do not reach is found", "[sim]") {
   // The condition comes from memory, so that verification of the kernel cannot know that it differs.
   grid(b, "early", 1, 64, [&](ExprId, ExprId thread) {
     b.store(tile, thread, b.number(DType::kF32, 1));
-    b.loop(LoopKind::kSerial, "n", b.let("times", b.convert(DType::kS64, b.load(in, thread))), [&](ExprId) { b.barrier(); });
+    b.loop(LoopKind::kSerial, "n", b.let("times", b.convert(DType::kS64, b.load(in, thread))),
+           [&](ExprId) { b.barrier(); });
     b.store(out, thread, b.load(tile, thread));
   });
   std::vector<std::uint8_t> some(64, 1);
@@ -229,16 +236,21 @@ TEST_CASE("a barrier that some threads do not reach is found", "[sim]") {
 }
 
 TEST_CASE("every dtype is computed as elsewhere", "[sim]") {
-  for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kS8, DType::kU16, DType::kS32, DType::kU64}) {
+  for (const DType dtype :
+       {DType::kF64, DType::kF16, DType::kBF16, DType::kS8, DType::kU16, DType::kS32, DType::kU64}) {
     const auto executable = compiled(square_plus_one(256, 4, dtype));
     auto in = ops::make_tensor(dtype, {256}), out = ops::make_tensor(dtype, {256});
     for (std::int64_t i = 0; i < 256; ++i) {
-      if (ops::is_float(dtype)) ops::set_double(*in, i, static_cast<double>(i % 10));
-      else ops::set_int(*in, i, i % 10);
+      if (ops::is_float(dtype))
+        ops::set_double(*in, i, static_cast<double>(i % 10));
+      else
+        ops::set_int(*in, i, i % 10);
     }
     const Status status = executable->run(0, {in->mutable_data(), out->mutable_data()}, 2);
     if (!status) FAIL(print_error(status.error()));
-    for (std::int64_t i = 0; i < 256; ++i) CHECK((ops::is_float(dtype) ? ops::get_double(*out, i) : static_cast<double>(ops::get_int(*out, i))) == static_cast<double>((i % 10) * (i % 10) + 1));
+    for (std::int64_t i = 0; i < 256; ++i)
+      CHECK((ops::is_float(dtype) ? ops::get_double(*out, i) : static_cast<double>(ops::get_int(*out, i))) ==
+            static_cast<double>((i % 10) * (i % 10) + 1));
   }
 }
 

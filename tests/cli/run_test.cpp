@@ -150,6 +150,23 @@ TEST_CASE("an operator that a rule file declares fuses with nothing rebuilt", "[
   CHECK(checked(model + " --rules " + scratch.file("rules"))["kernels"] == 1);
 }
 
+TEST_CASE("a false rule is found by the check, though every kernel computes what it says", "[cli]") {
+  Scratch scratch;
+  const std::string rules =
+      scratch.write("lie.fuse", "/// Not true.\nrewrite lie exactness(bitexact) {\n  match log(x)\n  to x\n}\n");
+  const std::string model =
+      scratch.write("m.hlo", module_of("  x = f32[64] parameter(0)\n  e = f32[64] exponential(x)\n  l = f32[64] "
+                                       "log(e)\n  ROOT o = f32[64] sine(l)\n"));
+  CHECK(run("run " + model + " --check").code == 0);
+  const Ran ran = run("run " + model + " --check --rules " + rules);
+  CHECK(ran.code == 1);
+  CHECK(ran.err.find("against the model as imported") != std::string::npos);
+}
+
+TEST_CASE("a batch of nothing runs", "[cli]") {
+  CHECK(run("run " + example("digits/model.onnx") + " --dim batch=0").code == 0);
+}
+
 TEST_CASE("every example in the rule library comes out as it says", "[cli]") {
   const Ran ran = run("test " + (source_dir() / "rules").string());
   INFO(ran.out);

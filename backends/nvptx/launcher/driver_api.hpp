@@ -25,7 +25,8 @@ struct Driver {
   int (*unload_module)(Handle) = nullptr;
   int (*get_function)(Handle*, Handle, const char*) = nullptr;
   int (*function_attribute)(int*, int, Handle) = nullptr;
-  int (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, void**) = nullptr;
+  int (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
+                void**) = nullptr;
   int (*allocate)(Address*, std::size_t) = nullptr;
   int (*release)(Address) = nullptr;
   int (*to_device)(Address, const void*, std::size_t) = nullptr;

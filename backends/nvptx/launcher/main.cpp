@@ -1,6 +1,6 @@
-// Runs the kernels of a package (`fusewright compile --target nvptx:... --reference`) on the first GPU, each alone on the data
-// that lies beside it, checks what it answers and times it. Needs the CUDA driver and nothing else.
-// Exit codes: 0 all right, 1 a kernel is wrong, 2 no GPU or an unreadable package.
+// Runs the kernels of a package (`fusewright compile --target nvptx:... --reference`) on the first GPU, each alone on
+// the data that lies beside it, checks what it answers and times it. Needs the CUDA driver and nothing else. Exit
+// codes: 0 all right, 1 a kernel is wrong, 2 no GPU or an unreadable package.
 
 #include <cmath>
 #include <cstdint>
@@ -37,7 +37,7 @@ T at(const std::vector<char>& bytes, std::size_t index) {
 
 double from_half(std::uint16_t h) {
   const int exponent = h >> 10 & 31, fraction = h & 1023;
-  const double magnitude = exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+  const double magnitude = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
                            : exponent == 0 ? std::ldexp(fraction, -24)
                                            : std::ldexp(1024 + fraction, exponent - 25);
   return (h & 0x8000) != 0 ? -magnitude : magnitude;
@@ -76,7 +76,8 @@ std::size_t wrong_elements(const std::string& dtype, const std::vector<char>& go
     if (std::isinf(bound)) continue;
     if (wrong++ == 0) {
       char text[160];
-      std::snprintf(text, sizeof text, "element %zu is %.9g, expected %.9g +- %.3g", i, x, y, static_cast<double>(bound));
+      std::snprintf(text, sizeof text, "element %zu is %.9g, expected %.9g +- %.3g", i, x, y,
+                    static_cast<double>(bound));
       first = text;
     }
   }
@@ -111,7 +112,8 @@ class Runner {
   void load(const Json& kernel) {
     std::vector<char> ptx = read(folder_ + "/" + kernel["file"].get<std::string>());
     ptx.push_back('\0');
-    if (const std::string wrong = driver_.load_ptx(ptx.data(), &module_); !wrong.empty()) throw std::runtime_error(wrong);
+    if (const std::string wrong = driver_.load_ptx(ptx.data(), &module_); !wrong.empty())
+      throw std::runtime_error(wrong);
     functions_.clear();
     for (const Json& launch : kernel["launches"]) {
       functions_.push_back(nullptr);
@@ -137,7 +139,8 @@ class Runner {
     for (std::size_t l = 0; l < functions_.size(); ++l) {
       const Json& launch = kernel["launches"][l];
       const auto grid = launch["grid"].get<std::vector<unsigned>>();
-      good(driver_.launch(functions_[l], grid.at(0), grid.at(1), grid.at(2), launch["threads"].get<unsigned>(), 1, 1, 0, nullptr, arguments.data(), nullptr));
+      good(driver_.launch(functions_[l], grid.at(0), grid.at(1), grid.at(2), launch["threads"].get<unsigned>(), 1, 1, 0,
+                          nullptr, arguments.data(), nullptr));
     }
   }
 
@@ -148,9 +151,12 @@ class Runner {
       std::vector<char> got(argument["bytes"].get<std::size_t>());
       if (!got.empty()) good(driver_.to_host(got.data(), memory_[a], got.size()));
       std::string first;
-      const std::size_t wrong = wrong_elements(argument["dtype"].get<std::string>(), got, read(folder_ + "/" + argument.at("file").get<std::string>()),
-                                               read(folder_ + "/" + argument.at("bounds").get<std::string>()), argument["elements"].get<std::size_t>(), first);
-      if (wrong > 0) return argument["name"].get<std::string>() + ": " + std::to_string(wrong) + " elements wrong, " + first;
+      const std::size_t wrong = wrong_elements(argument["dtype"].get<std::string>(), got,
+                                               read(folder_ + "/" + argument.at("file").get<std::string>()),
+                                               read(folder_ + "/" + argument.at("bounds").get<std::string>()),
+                                               argument["elements"].get<std::size_t>(), first);
+      if (wrong > 0)
+        return argument["name"].get<std::string>() + ": " + std::to_string(wrong) + " elements wrong, " + first;
     }
     return {};
   }

@@ -38,7 +38,12 @@ struct CheckReport {
   std::vector<std::string> failures;  ///< one line for each wrong group
 };
 
-/// Runs the plan once and checks every group on the inputs that it received, element by element with its error bound.
+/// What two right evaluations of a whole model may differ by: half of the dtype's digits, at the greatest magnitude in
+/// the tensor. Zero for integers and pred.
+double half_of_digits(const ops::Tensor& tensor);
+
+/// Runs the plan once and checks every group on the inputs that it received, element by element with its error bound;
+/// and the outputs against the model as imported, so that a false rule is found as well.
 Result<CheckReport> check_run(const Compilation& compilation, runtime::Instance& instance,
                               std::span<const ops::Tensor> inputs, int threads, std::vector<ops::Tensor>* outputs,
                               std::vector<runtime::GroupRun>* groups);

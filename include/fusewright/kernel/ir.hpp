@@ -44,8 +44,8 @@ struct Expr {
     kVar,    ///< `var`: a loop variable (s64) or a Let
     kLoad,  ///< buffer[args[0]], of the buffer's dtype. In a vector loop: one wide load where the index has stride 1 in
             ///< the loop variable, a broadcast where it has stride 0, a gather elsewhere
-    kOp,  ///< `op` on args, computed in `dtype`'s precision, rounded to dtype. f16 and bf16 are computed in f32 and
-          ///< rounded. Comparisons give pred; kConvert and kBitcast give dtype
+    kOp,    ///< `op` on args, computed in `dtype`'s precision, rounded to dtype. f16 and bf16 are computed in f32 and
+            ///< rounded. Comparisons give pred; kConvert and kBitcast give dtype
     kFloorDiv,    ///< args[0] / integer; args[0] >= 0, integer > 0 (s64)
     kMod,         ///< args[0] % integer; args[0] >= 0, integer > 0 (s64)
     kShuffleXor,  ///< GPU: args[0] of the lane whose number is this lane's xor `integer`; all 32 lanes of the warp take
@@ -65,7 +65,7 @@ enum class LoopKind : std::uint8_t {
   kSerial,
   kUnrolled,  ///< constant extent, replicated in place
   kVector,    ///< constant extent = lanes (a power of two), iterations independent; innermost. Masked stores and loads
-            ///< via If/kSelect are not needed: templates split off tails
+              ///< via If/kSelect are not needed: templates split off tails
   kParallel,  ///< CPU: outermost loop of a launch; its iterations are what threads share out. Independent of each other
   kGridX,
   kGridY,

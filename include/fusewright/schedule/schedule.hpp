@@ -70,6 +70,9 @@ struct Schedule {
   Resources resources;
 };
 
+/// True when no output has an element: any template will do, and the kernel is empty.
+bool computes_nothing(const Region& region);
+
 /// Schedules the region with this template, or says why it cannot be. A region that fits is one that kernel::lower
 /// lowers.
 std::expected<Schedule, Refusal> fit(const Region& region, Template kind, const Target& target);
