@@ -80,17 +80,6 @@ const std::map<std::string, std::string>& unsupported_parts() {
   };
   return parts;
 }
-/// Tests that import and run, but whose stored outputs we do not meet, with the reason.
-const std::map<std::string, std::string>& known_differences() {
-  static const std::string lengths =
-      "stored for a fractional length of the result, where frameworks take the whole one";
-  static const std::map<std::string, std::string> tests = {
-      {"test_resize_downsample_scales_cubic_align_corners", lengths},
-      {"test_resize_downsample_scales_linear_align_corners", lengths},
-  };
-  return tests;
-}
-
 struct Outcome {
   enum class Kind { kPassed, kUnsupported, kFailed } kind = Kind::kFailed;
   std::string what;  ///< the operator that is not supported, or what went wrong
@@ -225,8 +214,7 @@ TEST_CASE("models of the ONNX conformance suite give their stored outputs", "[on
     switch (outcome.kind) {
       case Outcome::Kind::kPassed: ++passed; break;
       case Outcome::Kind::kUnsupported: unsupported[outcome.what].push_back(name); break;
-      case Outcome::Kind::kFailed:
-        if (!known_differences().contains(name)) failed.push_back(name + ": " + outcome.what);
+      case Outcome::Kind::kFailed: failed.push_back(name + ": " + outcome.what);
     }
   }
   std::string report = fmt::format("{} of {} conformance tests pass\n", passed, folders.size());
@@ -238,7 +226,7 @@ TEST_CASE("models of the ONNX conformance suite give their stored outputs", "[on
   for (const std::string& line : failed) report += "  FAILED " + line + "\n";
   std::cout << report;
   CHECK(failed.empty());
-  if (only == nullptr) CHECK(passed >= 918);
+  if (only == nullptr) CHECK(passed >= 920);
 }
 
 }  // namespace fusewright::frontend_onnx

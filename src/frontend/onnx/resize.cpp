@@ -36,7 +36,10 @@ double source_coordinate(const Options& o, const AxisScale& s, double x) {
   const double in = static_cast<double>(s.in), out = static_cast<double>(s.out);
   if (o.coordinates == "half_pixel") return (x + 0.5) / s.scale - 0.5;
   if (o.coordinates == "pytorch_half_pixel") return s.out > 1 ? (x + 0.5) / s.scale - 0.5 : 0;
-  if (o.coordinates == "align_corners") return s.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (o.coordinates == "align_corners") {
+    const double exact = s.scale * in;  // of the result before it is rounded to whole elements
+    return s.out == 1 || exact == 1 ? 0 : x * (in - 1) / (exact - 1);
+  }
   if (o.coordinates == "asymmetric") return x / s.scale;
   if (o.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / s.scale;
   if (o.coordinates == "half_pixel_symmetric") {
