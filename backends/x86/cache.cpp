@@ -1,15 +1,14 @@
 #include "backends/x86/cache.hpp"
 
-#include <fmt/format.h>
 #include <llvm/Support/xxhash.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "fusewright/support/file.hpp"
 
 namespace fusewright::backend_x86 {
 
@@ -74,17 +73,9 @@ std::optional<std::string> Cache::load(const std::string& key) const {
 
 void Cache::store(const std::string& key, const std::string& bytes) const {
   if (folder_.empty()) return;
-  static std::atomic<unsigned> count{0};
-  const std::string path = folder_ + "/" + key + ".o";
-  const std::string unfinished = fmt::format("{}.{}.{}", path, getpid(), count++);
   const Header header = header_of(bytes);
-  std::ofstream file(unfinished, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(&header), sizeof(Header));
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(unfinished, path, error);
-  if (!file || error) fs::remove(unfinished, error);
+  // A cache that cannot be written is no error: the object is made again.
+  (void)write_file(folder_ + "/" + key + ".o", {{reinterpret_cast<const char*>(&header), sizeof(Header)}, bytes});
 }
 
 }  // namespace fusewright::backend_x86

@@ -1,11 +1,21 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "commands.hpp"
 
+namespace {
+
+// Files have no name until they are complete, so there is nothing to tidy up, and a kernel that runs cannot be asked.
+void end_at_once(int signal) { std::_Exit(128 + signal); }
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace fusewright;
+  std::signal(SIGINT, end_at_once);
+  std::signal(SIGTERM, end_at_once);
   CLI::App app("Fusewright: operator fusion by rewrite rules that you can write, trust and explain", "fusewright");
   app.set_version_flag("--version", FUSEWRIGHT_VERSION);
   app.require_subcommand(1);

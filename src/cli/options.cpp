@@ -90,7 +90,8 @@ void add_model_options(CLI::App& command, ModelArguments& a) {
       ->type_name("GLOB")
       ->allow_extra_args(false);
   command.add_flag("--random-weights", a.random_weights, "replace weights by seeded random ones");
-  command.add_option("--seed", a.seed, "seed of inputs that are not given and of random weights");
+  command.add_option("--seed", a.seed, "seed of inputs that are not given and of random weights")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("--device", a.device, "where to run: cpu, sim, cuda")->capture_default_str()->type_name("DEVICE");
   command.add_option("--device-file", a.device_file, "device description to plan for (a name, or a .json file)")
       ->type_name("NAME|FILE");

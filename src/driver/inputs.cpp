@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "fusewright/driver/session.hpp"
@@ -27,12 +25,6 @@ std::string numbered(const std::string& folder, const std::string& stem, std::si
     if (std::filesystem::exists(path, error)) return path;
   }
   return {};
-}
-
-std::optional<std::size_t> as_number(const std::string& text) {
-  std::size_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(n) : std::nullopt;
 }
 
 }  // namespace
@@ -83,13 +75,11 @@ Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const std::ma
       numbers[i] = std::to_string(next++);
   }
   std::vector<Tensor> inputs;
-  std::vector<std::string> used;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const graph::Port& port = graph.inputs[i];
     auto at = given.find(port.name);
     if (at == given.end() && !numbers[i].empty()) at = given.find(numbers[i]);
     if (at != given.end()) {
-      used.push_back(at->first);
       if (at->second->type() != port.type)
         return fail(fmt::format("input '{}' is {}, but {} was given", port.name, ops::to_string(port.type),
                                 ops::to_string(at->second->type())));
@@ -97,18 +87,10 @@ Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const std::ma
     } else if (port.fallback) {
       inputs.push_back(**port.fallback);
     } else {
-      FW_TRY(Tensor made, interpret::make_input(port.type, seed, i));
-      inputs.push_back(std::move(made));
+      Result<Tensor> made = interpret::make_input(port.type, seed, i);
+      if (!made) return std::unexpected(with_context(std::move(made).error(), fmt::format("input '{}'", port.name)));
+      inputs.push_back(*std::move(made));
     }
-  }
-  for (const auto& [name, tensor] : given) {
-    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    // Values of frozen parameters were used when the model was read.
-    if (as_number(name) || graph.format == "hlo") continue;
-    std::vector<std::string> names;
-    for (const graph::Port& port : graph.inputs) names.push_back(port.name);
-    const std::string near = nearest(name, names);
-    return fail(fmt::format("no input '{}'{}", name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   }
   return inputs;
 }

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "backends/x86/x86.hpp"
 #include "fusewright/driver/session.hpp"
 #include "fusewright/interpret/evaluate.hpp"
+#include "fusewright/support/file.hpp"
 
 namespace fusewright::driver {
 
@@ -34,10 +34,14 @@ class Folder {
     if (error) return fail(fmt::format("{}/{}: {}", path_, name, error.message()));
     return {};
   }
+  Status remove(const std::string& name) {
+    std::error_code error;
+    std::filesystem::remove(path_ + "/" + name, error);
+    if (error) return fail(fmt::format("{}/{}: {}", path_, name, error.message()));
+    return {};
+  }
   Status write(const std::string& name, const void* bytes, std::size_t size) {
-    std::ofstream out(path_ + "/" + name, std::ios::binary);
-    out.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
-    if (!out.flush()) return fail(fmt::format("{}/{} cannot be written", path_, name));
+    FW_TRY_STATUS(write_file(path_ + "/" + name, {{static_cast<const char*>(bytes), size}}));
     bytes_ += static_cast<std::int64_t>(size);
     return {};
   }
@@ -98,6 +102,7 @@ class Packer {
 
   Result<std::int64_t> run(const std::vector<Tensor>& inputs, bool with_data) {
     FW_TRY_STATUS(folder_.make("kernels"));
+    FW_TRY_STATUS(folder_.remove("manifest.json"));  // written last, it says that all the rest is there
     for (std::size_t g = 0; g < c_.kernels.size(); ++g) kernels_.push_back(describe(g));
     FW_TRY_STATUS(target_.nvptx ? ptx() : objects());
     if (with_data) FW_TRY_STATUS(data(inputs));

@@ -1,11 +1,10 @@
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string_view>
 
 #include "fusewright/ops/tensor.hpp"
+#include "fusewright/support/file.hpp"
 
 namespace fusewright::ops {
 namespace {
@@ -217,14 +216,8 @@ Status write_npy(const std::string& path, const Tensor& tensor) {
   front += {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   front += header;
 
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return fail("cannot write '" + path + "': " + std::strerror(errno));
-  bool written = std::fwrite(front.data(), 1, front.size(), file) == front.size();
   const std::size_t bytes = tensor.bytes();
-  written = written && (bytes == 0 || std::fwrite(tensor.data(), 1, bytes, file) == bytes);
-  written = std::fclose(file) == 0 && written;
-  if (!written) return fail(ErrorKind::kResource, "cannot write '" + path + "': " + std::strerror(errno));
-  return {};
+  return write_file(path, {front, {bytes == 0 ? "" : reinterpret_cast<const char*>(tensor.data()), bytes}});
 }
 
 }  // namespace fusewright::ops

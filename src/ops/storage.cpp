@@ -3,9 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "fusewright/ops/tensor.hpp"
 
@@ -44,9 +50,31 @@ class Mapping final : public Storage {
   std::size_t size_;
 };
 
+// The number in a file of the kernel's, behind `key` where it is one of many; nothing where there is none ("max").
+std::optional<std::size_t> number_in(const char* path, std::string_view key = {}) {
+  std::ifstream file(path);
+  for (std::string word; !key.empty() && word != key;)
+    if (!(file >> word)) return std::nullopt;
+  std::size_t number = 0;
+  if (!(file >> number)) return std::nullopt;
+  return number;
+}
+
+// What can be touched without the kernel ending a program for it: memory is promised far beyond what there is.
+std::size_t free_memory() {
+  std::size_t free = std::numeric_limits<std::size_t>::max();
+  if (const auto kib = number_in("/proc/meminfo", "MemAvailable:")) free = *kib * 1024;
+  const auto most = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
+  if (most && used) free = std::min(free, *most - std::min(*most, *used));
+  return free;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Storage>> allocate_storage(std::size_t bytes) {
+  constexpr std::size_t kLarge = std::size_t{1} << 28;
+  if (bytes >= kLarge && bytes > free_memory())
+    return fail(ErrorKind::kResource, "no memory for " + std::to_string(bytes) + " bytes");
   // Whole cache lines, and never none, so that kernels may read the last vector in full.
   const std::size_t rounded = (bytes / kAlignment + 1) * kAlignment;
   auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));

@@ -59,7 +59,7 @@ Result<std::int64_t> element_count(const Shape& shape) {
     if (*extent < 0) return fail("shape " + to_string(shape) + " has a negative dim");
     empty = empty || *extent == 0;
     if (*extent > 0 && (__builtin_mul_overflow(product, *extent, &product) || product > kMostElements))
-      return fail(ErrorKind::kResource, "shape " + to_string(shape) + " has more than 2^42 elements");
+      return fail("shape " + to_string(shape) + " has more than 2^42 elements");
   }
   return empty ? 0 : product;
 }

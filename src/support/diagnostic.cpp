@@ -26,6 +26,23 @@ LineColumn line_column(const Span& span) {
 namespace {
 
 constexpr std::size_t kLongestLineShown = 200;
+constexpr std::size_t kLongestShown = 2000;
+
+bool is_control(char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == '\x7f'; }
+
+// Names out of binary files may be of any length and hold what a terminal would obey.
+std::string shown(const std::string& text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    if (is_control(c))
+      out += {'\\', 'x', kDigits[c >> 4 & 7], kDigits[c & 15]};
+    else
+      out += c;
+  }
+  if (out.size() > kLongestShown) out.replace(kLongestShown / 2, out.size() - kLongestShown, " ... ");
+  return out;
+}
 
 void append_place(std::string& out, const Span& span) {
   if (!span.valid()) return;
@@ -55,7 +72,7 @@ void append_excerpt(std::string& out, const Span& span) {
   const std::size_t end = std::clamp<std::size_t>(span.end, begin, last);
   caret += '^';
   if (end > begin + 1) caret.append(end - begin - 1, '~');
-  std::replace(line.begin(), line.end(), '\r', ' ');
+  std::replace_if(line.begin(), line.end(), is_control, ' ');
   out += "  " + line + "\n  " + caret + "\n";
 }
 
@@ -69,22 +86,25 @@ std::string print_diagnostic(const Diagnostic& diagnostic) {
     case Severity::kWarning: out += "warning: "; break;
     case Severity::kError: out += "error: "; break;
   }
-  out += diagnostic.message + '\n';
+  out += shown(diagnostic.message) + '\n';
   append_excerpt(out, diagnostic.span);
-  if (!diagnostic.suggestion.empty()) out += "  " + diagnostic.suggestion + '\n';
+  if (!diagnostic.suggestion.empty()) out += "  " + shown(diagnostic.suggestion) + '\n';
   for (const Note& note : diagnostic.notes) {
     append_place(out, note.span);
-    out += "note: " + note.message + '\n';
+    out += "note: " + shown(note.message) + '\n';
     append_excerpt(out, note.span);
   }
   return out;
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 200;  // bytes: nobody slips in writing a longer name, and the table is square
   std::string best;
+  if (word.size() > kLongest) return best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::vector<std::size_t> row, above, above_that;  // of the table of edit distances; two letters swapped are one edit
   for (const std::string& candidate : candidates) {
+    if (candidate.size() > kLongest + word.size()) continue;
     row.resize(candidate.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < word.size(); ++i) {

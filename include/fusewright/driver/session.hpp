@@ -20,7 +20,7 @@ struct InputOptions {
 Result<std::map<std::string, ops::TensorHandle>> read_inputs(const InputOptions& options);
 
 /// One tensor for each entry parameter: given, else its default, else made from the seed.
-/// Errors: a given tensor of another dtype or shape, a name or number that no input has.
+/// Errors: a given tensor of another dtype or shape.
 Result<std::vector<ops::Tensor>> bind_inputs(const graph::Graph& graph,
                                              const std::map<std::string, ops::TensorHandle>& given, std::uint64_t seed);
 

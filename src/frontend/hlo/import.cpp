@@ -326,6 +326,7 @@ void Importer::name_outputs(const Leaves& results) {
 }
 
 Result<graph::Graph> Importer::run() {
+  FW_TRY_STATUS(check_options());
   graph_.format = "hlo";
   graph::Builder builder(graph_, graph_.entry);
   Scope scope{module.entry, builder, {}, "", std::nullopt, {}};

@@ -1,31 +1,14 @@
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
+#include "fusewright/support/names.hpp"
 #include "src/frontend/hlo/importer.hpp"
 #include "src/frontend/hlo/literal.hpp"
 
 namespace fusewright::frontend_hlo {
 
 namespace {
-
-bool matches_glob(std::string_view glob, std::string_view text) {
-  std::size_t g = 0, t = 0, star = std::string_view::npos, retry = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && (glob[g] == '?' || (glob[g] == text[t] && glob[g] != '*'))) {
-      ++g, ++t;
-    } else if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      retry = t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
 
 // Zeros in place of values that the text leaves out. The class is the mark.
 class ElidedStorage final : public ops::Storage {
@@ -54,6 +37,33 @@ class ElidedStorage final : public ops::Storage {
 
 }  // namespace
 
+Status Importer::check_options() const {
+  std::vector<std::string> names;
+  for (const std::uint32_t p : this->names.computations[module.entry].parameters) {
+    const Instruction& parameter = computation(module.entry).instructions[p];
+    const std::string name(parameter.name);
+    if (!parameter.shape.is_tuple) names.push_back(name);
+    for (std::size_t i = 0; parameter.shape.is_tuple && i < leaf_count(parameter.shape); ++i)
+      names.push_back(name + "." + std::to_string(i));
+  }
+  std::set<std::string> known(names.begin(), names.end());
+  for (std::size_t i = 0; i < names.size(); ++i) known.insert(std::to_string(i));
+  for (const auto& [name, shape] : options_.shapes)
+    if (!known.contains(name)) return fail("--shape: " + unknown_name("input", name, names));
+  for (const auto& [name, tensor] : options_.inputs)
+    if (!known.contains(name)) return fail("--input: " + unknown_name("input", name, names));
+  for (const auto& [name, value] : options_.dims)
+    if (name != "*")
+      return fail("--dim " + name +
+                  ": the dims of HLO text have no names; bind them with --shape, or all by --dim '*=N'");
+  for (const std::string& glob : options_.freeze) {
+    const auto matches = [&](const std::string& name) { return glob_matches(glob, name); };
+    if (glob != "all" && std::none_of(names.begin(), names.end(), matches))
+      return fail("--freeze: " + unknown_name("input", glob, names));
+  }
+  return {};
+}
+
 const ops::TensorHandle* Importer::given_input(const std::string& name, std::size_t position) const {
   const auto by_name = options_.inputs.find(name);
   if (by_name != options_.inputs.end()) return &by_name->second;
@@ -63,7 +73,7 @@ const ops::TensorHandle* Importer::given_input(const std::string& name, std::siz
 
 bool Importer::is_frozen(const std::string& name) const {
   for (const std::string& glob : options_.freeze)
-    if (glob == "all" || matches_glob(glob, name)) return true;
+    if (glob == "all" || glob_matches(glob, name)) return true;
   return false;
 }
 
@@ -144,7 +154,7 @@ Result<Leaves> Importer::entry_parameter(Site& site) {
     bool frozen = is_frozen(name);
     if (frozen && given && all_others) {  // `all` is every one that is not given; a glob that names it still freezes it
       frozen = std::any_of(options_.freeze.begin(), options_.freeze.end(),
-                           [&](const std::string& glob) { return glob != "all" && matches_glob(glob, name); });
+                           [&](const std::string& glob) { return glob != "all" && glob_matches(glob, name); });
     }
     if (!frozen) {
       leaves.push_back(site.builder().parameter(type, name));

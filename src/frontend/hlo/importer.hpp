@@ -106,6 +106,8 @@ class Importer {
   Status check_declared(Site& site, const Leaves& leaves) const;
   Status enter(Site& site, std::uint32_t computation);
   void report(Error error);
+  /// Errors: an option that names no input of this module.
+  Status check_options() const;
   bool is_frozen(const std::string& name) const;
   const ops::TensorHandle* given_input(const std::string& name, std::size_t position) const;
   Result<Type> bound_type(const ShapeTree& shape, const std::string& name, std::size_t position) const;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "fusewright/support/names.hpp"
 #include "src/frontend/onnx/importer.hpp"
 
 namespace fusewright::frontend_onnx {
@@ -117,48 +118,18 @@ Type DimBinder::bind(const ::onnx::ValueInfoProto& input, const std::string& key
   return Type::tensor(dtype, std::move(result));
 }
 
-void DimBinder::check_unused(const std::map<std::string, std::string>& keys) const {
-  std::vector<std::string> inputs;
-  for (const auto& [input, key] : keys) inputs.push_back(input);
-  const auto known = [&](const std::string& option) {
-    return std::any_of(keys.begin(), keys.end(), [&](const auto& entry) { return entry.second == option; });
-  };
-  const auto unknown_input = [&](const std::string& option, const std::string& name) {
-    std::string message = option + ": the model has no input '" + name + "'";
-    if (const std::string near = nearest(name, inputs); !near.empty()) message += "; did you mean '" + near + "'?";
-    refuse(message);
-  };
-  for (const auto& [name, shape] : options_.shapes) {
-    if (!known(name)) unknown_input("--shape", name);
-  }
-  for (const auto& [name, tensor] : options_.inputs) {
-    if (!known(name)) unknown_input("--input", name);
-  }
-  for (const auto& [name, value] : options_.dims) {
-    if (name == "*" || std::find(names_.begin(), names_.end(), name) != names_.end() || bound_.contains(name)) continue;
-    std::string message = "--dim: the model has no open dim '" + name + "'";
-    if (const std::string near = nearest(name, names_); !near.empty()) message += "; did you mean '" + near + "'?";
-    refuse(message);
-  }
+void DimBinder::check_inputs(const std::vector<std::string>& names, const std::set<std::string>& known) const {
+  for (const auto& [name, shape] : options_.shapes)
+    if (!known.contains(name)) refuse("--shape: " + unknown_name("input", name, names));
+  for (const auto& [name, tensor] : options_.inputs)
+    if (!known.contains(name)) refuse("--input: " + unknown_name("input", name, names));
 }
 
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
-      ++p, ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
+void DimBinder::check_dims() const {
+  for (const auto& [name, value] : options_.dims) {
+    if (name == "*" || std::find(names_.begin(), names_.end(), name) != names_.end() || bound_.contains(name)) continue;
+    refuse("--dim: " + unknown_name("open dim", name, names_));
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
 }
 
 }  // namespace fusewright::frontend_onnx

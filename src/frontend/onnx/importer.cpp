@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <new>
-#include <set>
+
+#include "fusewright/support/names.hpp"
 
 namespace fusewright::frontend_onnx {
 
@@ -143,6 +144,17 @@ bool Importer::frozen(const std::string& name) const {
   });
 }
 
+void Importer::check_freeze() const {
+  std::vector<std::string> names;
+  for (const auto& input : file_.model.graph().input()) names.push_back(input.name());
+  for (const auto& tensor : file_.model.graph().initializer()) names.push_back(tensor.name());
+  for (const std::string& glob : options_.freeze) {
+    const auto matches = [&](const std::string& name) { return glob_matches(glob, name); };
+    if (glob == "all" || std::any_of(names.begin(), names.end(), matches)) continue;
+    refuse("--freeze: " + unknown_name("input or initialiser", glob, names));
+  }
+}
+
 void Importer::import_inputs(Scope& scope) {
   const auto& inputs = file_.model.graph().input();
   const bool defaults = file_.model.ir_version() >= kOldestWithDefaults;
@@ -151,9 +163,12 @@ void Importer::import_inputs(Scope& scope) {
     if (input.name().empty()) refuse("an input has no name");
     if (!names.insert(input.name()).second) refuse("input '" + input.name() + "' is listed twice");
   }
+  check_freeze();
   // How the options name each input: by name, or by its position among those without an initialiser.
   std::map<std::string, std::string> keys;
   std::vector<const ::onnx::ValueInfoProto*> ports;
+  std::vector<std::string> port_names;
+  std::set<std::string> known;
   std::int64_t position = 0;
   for (int i = 0; i < inputs.size(); ++i) {
     const std::string& name = inputs[i].name();
@@ -162,11 +177,15 @@ void Importer::import_inputs(Scope& scope) {
     const std::string number = initialized ? "" : std::to_string(position++);
     if (initialized && (!defaults || frozen(name))) continue;
     const bool by_name = options_.shapes.contains(name) || options_.inputs.contains(name);
+    port_names.push_back(name);
+    known.insert(name);
+    if (!number.empty()) known.insert(number);
     keys[name] = by_name || number.empty() || names.contains(number) ? name : number;
     ports.push_back(&inputs[i]);
   }
   // Extents that are given bind the names of dims, also for inputs that stand before them.
   DimBinder binder(options_);
+  binder.check_inputs(port_names, known);
   std::map<std::string, Type> types;
   for (const bool given : {true, false}) {
     for (const auto* port : ports) {
@@ -177,7 +196,7 @@ void Importer::import_inputs(Scope& scope) {
           initializer != scope.initializers.end() ? type_of(*initializer->second) : binder.bind(*port, key);
     }
   }
-  binder.check_unused(keys);
+  binder.check_dims();
   for (const auto* port : ports) add_input(*port, types[port->name()], keys[port->name()], scope);
 }
 

@@ -3,6 +3,7 @@
 // The walk over graphs, functions and nested graphs of a model file.
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -52,6 +53,7 @@ class Importer {
   void import_inputs(Scope& scope);
   void add_input(const ::onnx::ValueInfoProto& input, Type type, const std::string& key, Scope& scope);
   bool frozen(const std::string& name) const;
+  void check_freeze() const;
   void import_outputs(Scope& scope);
   void read_opsets();
   void read_functions();
@@ -73,8 +75,10 @@ class DimBinder {
   explicit DimBinder(const ImportOptions& options);
   /// @param key the input's name in the options, or empty where they say nothing of it
   Type bind(const ::onnx::ValueInfoProto& input, const std::string& key);
-  /// All options that name no input or no dim of the model. Throws Failure.
-  void check_unused(const std::map<std::string, std::string>& keys) const;
+  /// Options that name no input, before anything is bound, and no dim, when all is. Throw Failure.
+  /// @param known names and numbers of the inputs
+  void check_inputs(const std::vector<std::string>& names, const std::set<std::string>& known) const;
+  void check_dims() const;
 
  private:
   std::int64_t extent(const std::string& input, std::size_t axis, const ::onnx::TensorShapeProto::Dimension& dim);
@@ -87,7 +91,6 @@ class DimBinder {
   std::vector<std::string> names_;
 };
 
-bool glob_matches(std::string_view pattern, std::string_view text);
 /// Nodes in an order in which every name is made before it is read: the file's own where that is one.
 std::vector<int> topological_order(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
                                    const std::string& what);
