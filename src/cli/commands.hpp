@@ -23,7 +23,6 @@ struct ModelArguments {
 void add_model_options(CLI::App& command, ModelArguments& arguments);
 /// Errors: values that do not parse, each naming the option.
 Result<driver::CompileOptions> compile_options(const ModelArguments& arguments);
-driver::InputOptions input_options(const ModelArguments& arguments);
 int thread_count(const ModelArguments& arguments);
 
 /// Prints the error to stderr and gives the exit code of its kind.

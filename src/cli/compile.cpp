@@ -23,7 +23,7 @@ Result<int> execute(CompileArguments args) {
   FW_TRY(const driver::Compilation c, driver::compile(options));
   std::optional<std::vector<ops::Tensor>> inputs;
   if (args.reference) {
-    FW_TRY(inputs, driver::bind_inputs(c.imported, options.inputs, args.model.seed));
+    FW_TRY(inputs, driver::bind_inputs(c.imported, options));
   }
   if (options.progress) options.progress("generate code");
   FW_TRY(const std::int64_t bytes, driver::write_package(c, target, args.output, inputs));

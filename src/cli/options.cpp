@@ -67,6 +67,17 @@ Status read_limits(const std::string& text, saturate::Limits& limits) {
   return {};
 }
 
+std::vector<std::pair<std::string, std::string>> input_files(const ModelArguments& a) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const std::string& text : a.inputs) {
+    const std::size_t at = text.find('=');
+    // A bare file name is input 0.
+    files.emplace_back(at == std::string::npos ? "0" : text.substr(0, at),
+                       at == std::string::npos ? text : text.substr(at + 1));
+  }
+  return files;
+}
+
 }  // namespace
 
 void add_model_options(CLI::App& command, ModelArguments& a) {
@@ -130,21 +141,11 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
     FW_TRY(o.dims[pair.first], extent("--dim " + pair.first, pair.second));
   }
   FW_TRY_STATUS(read_limits(a.limit, o.limits));
-  FW_TRY(o.inputs, driver::read_inputs(input_options(a)));
-  o.progress = progress_line();
-  return o;
-}
-
-driver::InputOptions input_options(const ModelArguments& a) {
-  driver::InputOptions o;
-  o.data = a.data;
-  o.seed = a.seed;
-  for (const std::string& text : a.inputs) {
-    const std::size_t at = text.find('=');
-    // A bare file name is input 0.
-    o.files.emplace_back(at == std::string::npos ? "0" : text.substr(0, at),
-                         at == std::string::npos ? text : text.substr(at + 1));
+  FW_TRY(o.inputs, driver::read_inputs(input_files(a)));
+  if (!a.data.empty()) {
+    FW_TRY(o.data, driver::read_data(a.data));
   }
+  o.progress = progress_line();
   return o;
 }
 

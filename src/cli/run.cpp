@@ -207,7 +207,7 @@ Result<int> execute(const RunArguments& args) {
   const auto start = std::chrono::steady_clock::now();
   FW_TRY(driver::CompileOptions options, compile_options(args.model));
   FW_TRY(driver::Compilation c, driver::compile(options));
-  FW_TRY(std::vector<ops::Tensor> inputs, driver::bind_inputs(c.imported, options.inputs, args.model.seed));
+  FW_TRY(std::vector<ops::Tensor> inputs, driver::bind_inputs(c.imported, options));
   FW_TRY(const driver::Backend* backend, driver::find_backend(args.model.device));
   if (options.progress) options.progress("generate code");
   std::vector<kernel::Kernel> runnable;

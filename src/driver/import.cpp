@@ -40,8 +40,9 @@ ImportOptions import_options(const CompileOptions& options) {
 Result<graph::Graph> import_hlo(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
   namespace hlo = frontend_hlo;
   FW_TRY(const SourcePtr text, hlo::read_hlo_file(options.model));
-  FW_TRY(std::vector<graph::Graph> graphs,
-         hlo::import_hlo(text, std::move(table), import_options<hlo::ImportOptions>(options)));
+  auto import = import_options<hlo::ImportOptions>(options);
+  for (const auto& [n, tensor] : options.data) import.inputs.emplace(std::to_string(n), tensor);
+  FW_TRY(std::vector<graph::Graph> graphs, hlo::import_hlo(text, std::move(table), import));
   if (graphs.size() != 1)
     return fail(fmt::format("{}: holds {} modules; one is expected", options.model, graphs.size()));
   return std::move(graphs.front());
@@ -49,7 +50,9 @@ Result<graph::Graph> import_hlo(const CompileOptions& options, std::shared_ptr<c
 
 Result<graph::Graph> import_onnx(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
   namespace onnx = frontend_onnx;
-  return onnx::import_onnx(options.model, std::move(table), import_options<onnx::ImportOptions>(options));
+  auto import = import_options<onnx::ImportOptions>(options);
+  import.data = options.data;
+  return onnx::import_onnx(options.model, std::move(table), import);
 }
 
 struct Frontend {

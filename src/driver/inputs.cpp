@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "fusewright/driver/session.hpp"
@@ -29,26 +30,28 @@ std::string numbered(const std::string& folder, const std::string& stem, std::si
 
 }  // namespace
 
-Result<std::map<std::string, TensorHandle>> read_inputs(const InputOptions& options) {
+Result<std::map<std::string, TensorHandle>> read_inputs(const std::vector<std::pair<std::string, std::string>>& files) {
   std::map<std::string, TensorHandle> given;
-  std::error_code error;
-  if (!options.data.empty()) {
-    if (!std::filesystem::is_directory(options.data, error))
-      return fail(fmt::format("{}: no such folder", options.data));
-    // Gaps are allowed: an input without a file gets its default or is made up.
-    constexpr std::size_t kMost = 100'000;
-    std::size_t missing = 0;
-    for (std::size_t n = 0; n < kMost && missing < 1000; ++n) {
-      const std::string path = numbered(options.data, "input", n);
-      missing = path.empty() ? missing + 1 : 0;
-      if (path.empty()) continue;
-      FW_TRY(Tensor tensor, read_tensor(path));
-      given[std::to_string(n)] = std::make_shared<const Tensor>(std::move(tensor));
-    }
-  }
-  for (const auto& [name, path] : options.files) {
+  for (const auto& [name, path] : files) {
     FW_TRY(Tensor tensor, read_tensor(path));
     given[name] = std::make_shared<const Tensor>(std::move(tensor));
+  }
+  return given;
+}
+
+Result<std::map<std::int64_t, TensorHandle>> read_data(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return fail(fmt::format("{}: no such folder", folder));
+  std::map<std::int64_t, TensorHandle> given;
+  // Gaps are allowed: an input without a file gets its default or is made up.
+  constexpr std::size_t kMost = 100'000, kLongestGap = 1000;
+  std::size_t missing = 0;
+  for (std::size_t n = 0; n < kMost && missing < kLongestGap; ++n) {
+    const std::string path = numbered(folder, "input", n);
+    missing = path.empty() ? missing + 1 : 0;
+    if (path.empty()) continue;
+    FW_TRY(Tensor tensor, read_tensor(path));
+    given[static_cast<std::int64_t>(n)] = std::make_shared<const Tensor>(std::move(tensor));
   }
   return given;
 }
@@ -63,34 +66,37 @@ Result<std::vector<Tensor>> read_expected(const std::string& folder) {
   }
 }
 
-Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const std::map<std::string, TensorHandle>& given,
-                                        std::uint64_t seed) {
-  // A number counts the inputs that have no default of their own; parameters that were frozen keep their number.
-  std::vector<std::string> numbers(graph.inputs.size());
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    if (graph.inputs[i].number >= 0)
-      numbers[i] = std::to_string(graph.inputs[i].number);
-    else if (!graph.inputs[i].fallback)
-      numbers[i] = std::to_string(next++);
-  }
+Result<std::vector<Tensor>> bind_inputs(const graph::Graph& graph, const CompileOptions& options) {
+  const std::vector<std::int64_t>& skipped = graph.skipped_inputs;
+  std::size_t in_file = skipped.size();
+  for (const graph::Port& port : graph.inputs) in_file += port.fallback ? 0 : 1;
+  const bool data_for_all = options.data.size() == in_file;
+
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const graph::Port& port = graph.inputs[i];
-    auto at = given.find(port.name);
-    if (at == given.end() && !numbers[i].empty()) at = given.find(numbers[i]);
-    if (at != given.end()) {
-      if (at->second->type() != port.type)
-        return fail(fmt::format("input '{}' is {}, but {} was given", port.name, ops::to_string(port.type),
-                                ops::to_string(at->second->type())));
-      inputs.push_back(*at->second);
-    } else if (port.fallback) {
-      inputs.push_back(**port.fallback);
-    } else {
-      Result<Tensor> made = interpret::make_input(port.type, seed, i);
+    const std::int64_t position = port.number >= 0 ? port.number : static_cast<std::int64_t>(i);
+    // Inputs with an initialiser are not counted, also where they became constants.
+    const std::int64_t number =
+        position - (std::lower_bound(skipped.begin(), skipped.end(), position) - skipped.begin());
+    TensorHandle given;
+    if (data_for_all || !port.fallback)
+      if (const auto at = options.data.find(data_for_all ? position : number); at != options.data.end())
+        given = at->second;
+    if (const auto at = options.inputs.find(std::to_string(number)); at != options.inputs.end() && !port.fallback)
+      given = at->second;
+    if (const auto at = options.inputs.find(port.name); at != options.inputs.end()) given = at->second;
+    if (given == nullptr && port.fallback) given = *port.fallback;
+    if (given == nullptr) {
+      Result<Tensor> made = interpret::make_input(port.type, options.seed, i);
       if (!made) return std::unexpected(with_context(std::move(made).error(), fmt::format("input '{}'", port.name)));
       inputs.push_back(*std::move(made));
+      continue;
     }
+    if (given->type() != port.type)
+      return fail(fmt::format("input '{}' is {}, but {} was given", port.name, ops::to_string(port.type),
+                              ops::to_string(given->type())));
+    inputs.push_back(*given);
   }
   return inputs;
 }

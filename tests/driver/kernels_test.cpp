@@ -74,7 +74,9 @@ std::size_t groups_when_right(Model& model, std::vector<Value> results, bool fus
   REQUIRE(executable.has_value());
   Result<runtime::Instance> instance = runtime::Instance::make(c.plan, c.kernels, *std::move(executable));
   REQUIRE(instance.has_value());
-  const auto inputs = driver::bind_inputs(model.graph, {}, 7);
+  driver::CompileOptions seeded;
+  seeded.seed = 7;
+  const auto inputs = driver::bind_inputs(model.graph, seeded);
   REQUIRE(inputs.has_value());
   std::vector<ops::Tensor> first, second;
   const auto report = driver::check_run(c, *instance, *inputs, 1, &first, nullptr);

@@ -238,6 +238,44 @@ TEST_CASE("an initialiser that is an input is a constant below IR version 4, and
   CHECK(load(build(4), options)->inputs.size() == 1);
 }
 
+TEST_CASE("stored inputs count all inputs where there is one for each, else those without an initialiser", "[onnx]") {
+  const auto value = [](std::vector<float> values) {
+    ops::Tensor tensor = *ops::make_tensor(ops::DType::kF32, {3});
+    for (std::size_t i = 0; i < values.size(); ++i)
+      ops::set_double(tensor, static_cast<std::int64_t>(i), static_cast<double>(values[i]));
+    return std::make_shared<const ops::Tensor>(std::move(tensor));
+  };
+  for (const std::int64_t ir : {3, 8}) {
+    Model model(13, ir);
+    model.input("w", {"3"}).input("x", {"n"}).floats("w", {1, 2, 3}).output("y").node("Add", {"x", "w"}, {"y"});
+    ImportOptions options;
+    const auto weight = [&] {
+      const auto graph = load(model, options);
+      REQUIRE(graph.has_value());
+      if (ir >= 4) return (*graph->inputs[0].fallback)->as<float>()[2];
+      for (const graph::Node& node : graph->nodes)
+        if (const auto* constant = node.attrs.find("value"))
+          return std::get<ops::TensorHandle>(*constant)->as<float>()[2];
+      return -1.0F;
+    };
+    options.data[0] = value({5, 5, 5});
+    CHECK(weight() == 3);  // one tensor for two inputs: x, which takes its extent
+    options.data[1] = value({7, 7, 7});
+    if (ir < 4) CHECK(weight() == 5);
+    CHECK(load(model, options).has_value());
+    options.data[2] = value({7, 7, 7});
+    CHECK_THAT(error_of(model, options), Contains("input_2 is of no input: the model has 2, 1 of them"));
+    options.data = {{1, value({7, 7, 7})}};
+    CHECK_THAT(error_of(model, options), Contains("input_1 is of no input"));
+    options.data = {};
+    options.inputs["w"] = value({4, 4, 4});
+    options.inputs["0"] = value({5, 5, 5});
+    if (ir < 4) CHECK(weight() == 4);
+    options.inputs["1"] = value({5, 5, 5});
+    CHECK_THAT(error_of(model, options), Contains("no input '1'"));
+  }
+}
+
 TEST_CASE("an input whose value is given can be a shape", "[onnx]") {
   Model model;
   model.input("x", {"2", "6"}).input("s", {"2"}, TensorProto::INT64).output("y").node("Reshape", {"x", "s"}, {"y"});

@@ -28,7 +28,8 @@ struct CompileOptions {
   rule::Exactness exactness;   ///< allowed classes
   std::map<std::string, std::vector<std::int64_t>> shapes;
   std::map<std::string, std::int64_t> dims;
-  std::map<std::string, ops::TensorHandle> inputs;
+  std::map<std::string, ops::TensorHandle> inputs;  ///< `--input`, by name or number
+  std::map<std::int64_t, ops::TensorHandle> data;   ///< input_N of `--data`, by N
   std::vector<std::string> freeze;
   bool random_weights = false;
   std::uint64_t seed = 0;

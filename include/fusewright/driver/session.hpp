@@ -9,20 +9,17 @@
 
 namespace fusewright::driver {
 
-/// Where a run's inputs come from.
-struct InputOptions {
-  std::vector<std::pair<std::string, std::string>> files;  ///< `--input NAME|INDEX=FILE.npy`, in order
-  std::string data;        ///< `--data DIR` with input_N and output_N as .pb or .npy; or empty
-  std::uint64_t seed = 0;  ///< of inputs that are not given
-};
+/// The tensors of `--input NAME|INDEX=FILE`, by name or number; the last one given counts. Errors name the file.
+Result<std::map<std::string, ops::TensorHandle>> read_inputs(
+    const std::vector<std::pair<std::string, std::string>>& files);
 
-/// The tensors given by file, by the name or number under which they were given. Errors name the file.
-Result<std::map<std::string, ops::TensorHandle>> read_inputs(const InputOptions& options);
+/// The tensors input_0, input_1, ... of a data folder, each .pb or .npy; some may be missing.
+Result<std::map<std::int64_t, ops::TensorHandle>> read_data(const std::string& folder);
 
-/// One tensor for each entry parameter: given, else its default, else made from the seed.
+/// One tensor for each entry parameter: by `options.inputs`, else `options.data`, else its default, else made from the
+/// seed. Names and numbers are those of the frontends' import options, which refuse any that no input has.
 /// Errors: a given tensor of another dtype or shape.
-Result<std::vector<ops::Tensor>> bind_inputs(const graph::Graph& graph,
-                                             const std::map<std::string, ops::TensorHandle>& given, std::uint64_t seed);
+Result<std::vector<ops::Tensor>> bind_inputs(const graph::Graph& graph, const CompileOptions& options);
 
 /// The tensors output_0, output_1, ... of a data folder; empty where there are none.
 Result<std::vector<ops::Tensor>> read_expected(const std::string& folder);

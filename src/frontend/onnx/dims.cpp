@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "fusewright/support/names.hpp"
 #include "src/frontend/onnx/importer.hpp"
@@ -63,7 +64,8 @@ std::int64_t DimBinder::extent(const std::string& input, std::size_t axis,
          name + "=N', --shape '" + input + "=...', or --dim '*=N' for all that are left");
 }
 
-Type DimBinder::bind(const ::onnx::ValueInfoProto& input, const std::string& key) {
+Type DimBinder::bind(const InputOption& option) {
+  const ::onnx::ValueInfoProto& input = *option.proto;
   const ::onnx::TypeProto& type = input.type();
   if (type.has_sequence_type()) unsupported("input '" + input.name() + "' is a sequence, which is not supported");
   if (type.has_optional_type()) unsupported("input '" + input.name() + "' is an optional, which is not supported");
@@ -79,18 +81,15 @@ Type DimBinder::bind(const ::onnx::ValueInfoProto& input, const std::string& key
     throw Failure{with_context(std::move(failure.error), "input '" + input.name() + "'")};
   }
 
-  const Ints* given = nullptr;
-  const auto shape = options_.shapes.find(key);
-  const auto value = options_.inputs.find(key);
-  if (!key.empty() && shape != options_.shapes.end()) given = &shape->second;
-  if (!key.empty() && value != options_.inputs.end()) {
-    if (given != nullptr && *given != value->second->dims) {
+  const Ints* given = option.shape;
+  if (option.given != nullptr) {
+    if (given != nullptr && *given != option.given->dims) {
       refuse("--shape and the tensor given for input '" + input.name() + "' disagree");
     }
-    given = &value->second->dims;
-    if (value->second->dtype != dtype) {
+    given = &option.given->dims;
+    if (option.given->dtype != dtype) {
       refuse("input '" + input.name() + "' is " + std::string(ops::name(dtype)) + " in the file, but a tensor of " +
-             std::string(ops::name(value->second->dtype)) + " is given");
+             std::string(ops::name(option.given->dtype)) + " is given");
     }
   }
   const int rank = tensor.shape().dim_size();
@@ -118,7 +117,14 @@ Type DimBinder::bind(const ::onnx::ValueInfoProto& input, const std::string& key
   return Type::tensor(dtype, std::move(result));
 }
 
-void DimBinder::check_inputs(const std::vector<std::string>& names, const std::set<std::string>& known) const {
+void DimBinder::check_inputs(const std::vector<InputOption>& inputs) const {
+  std::vector<std::string> names;
+  std::set<std::string> known;
+  for (const InputOption& input : inputs) {
+    names.push_back(input.proto->name());
+    known.insert(input.proto->name());
+    if (!input.number.empty()) known.insert(input.number);
+  }
   for (const auto& [name, shape] : options_.shapes)
     if (!known.contains(name)) refuse("--shape: " + unknown_name("input", name, names));
   for (const auto& [name, tensor] : options_.inputs)

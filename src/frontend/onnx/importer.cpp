@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
 
 #include "fusewright/support/names.hpp"
 
@@ -138,9 +139,9 @@ void Importer::declare_initializers(::onnx::GraphProto& graph, Scope& scope) {
   }
 }
 
-bool Importer::frozen(const std::string& name) const {
+bool Importer::frozen(const InputOption& input) const {
   return std::any_of(options_.freeze.begin(), options_.freeze.end(), [&](const std::string& glob) {
-    return glob == "all" ? !options_.inputs.contains(name) : glob_matches(glob, name);
+    return glob == "all" ? input.given == nullptr : glob_matches(glob, input.proto->name());
   });
 }
 
@@ -155,54 +156,93 @@ void Importer::check_freeze() const {
   }
 }
 
-void Importer::import_inputs(Scope& scope) {
-  const auto& inputs = file_.model.graph().input();
-  const bool defaults = file_.model.ir_version() >= kOldestWithDefaults;
+std::vector<InputOption> Importer::input_options(const Scope& scope) const {
+  const auto& protos = file_.model.graph().input();
   std::set<std::string> names;
-  for (const auto& input : inputs) {
-    if (input.name().empty()) refuse("an input has no name");
-    if (!names.insert(input.name()).second) refuse("input '" + input.name() + "' is listed twice");
+  for (const auto& proto : protos) {
+    if (proto.name().empty()) refuse("an input has no name");
+    if (!names.insert(proto.name()).second) refuse("input '" + proto.name() + "' is listed twice");
   }
+  const bool data_for_all = static_cast<std::size_t>(protos.size()) == options_.data.size();
+  std::vector<InputOption> inputs;
+  std::int64_t counted = 0;
+  for (const auto& proto : protos) {
+    InputOption& input = inputs.emplace_back();
+    input.proto = &proto;
+    input.position = static_cast<std::int64_t>(inputs.size()) - 1;
+    input.initialized = scope.initializers.contains(proto.name());
+    if (!input.initialized) input.number = std::to_string(counted++);
+    if (const auto it = options_.data.find(data_for_all ? input.position : counted - 1);
+        it != options_.data.end() && (data_for_all || !input.initialized)) {
+      input.given = it->second;
+    }
+    if (names.contains(input.number)) input.number.clear();
+    for (const std::string& key : {input.number, proto.name()}) {
+      if (key.empty()) continue;
+      if (const auto it = options_.inputs.find(key); it != options_.inputs.end()) input.given = it->second;
+      if (const auto it = options_.shapes.find(key); it != options_.shapes.end()) input.shape = &it->second;
+    }
+  }
+  const std::int64_t numbered = data_for_all ? protos.size() : counted;
+  if (!options_.data.empty() && options_.data.rbegin()->first >= numbered) {
+    refuse("--data: input_" + std::to_string(options_.data.rbegin()->first) + " is of no input: the model has " +
+           std::to_string(protos.size()) + ", " + std::to_string(counted) + " of them without an initialiser");
+  }
+  return inputs;
+}
+
+void Importer::import_inputs(Scope& scope) {
+  const std::vector<InputOption> inputs = input_options(scope);
+  DimBinder binder(options_);
+  binder.check_inputs(inputs);
   check_freeze();
-  // How the options name each input: by name, or by its position among those without an initialiser.
-  std::map<std::string, std::string> keys;
-  std::vector<const ::onnx::ValueInfoProto*> ports;
-  std::vector<std::string> port_names;
-  std::set<std::string> known;
-  std::int64_t position = 0;
-  for (int i = 0; i < inputs.size(); ++i) {
-    const std::string& name = inputs[i].name();
-    const bool initialized = scope.initializers.contains(name);
-    if (initialized) graph_.skipped_inputs.push_back(i);
-    const std::string number = initialized ? "" : std::to_string(position++);
-    if (initialized && (!defaults || frozen(name))) continue;
-    const bool by_name = options_.shapes.contains(name) || options_.inputs.contains(name);
-    port_names.push_back(name);
-    known.insert(name);
-    if (!number.empty()) known.insert(number);
-    keys[name] = by_name || number.empty() || names.contains(number) ? name : number;
-    ports.push_back(&inputs[i]);
+  const bool defaults = file_.model.ir_version() >= kOldestWithDefaults;
+  std::vector<const InputOption*> ports;
+  for (const InputOption& input : inputs) {
+    if (input.initialized) graph_.skipped_inputs.push_back(input.position);
+    if (input.initialized && (!defaults || frozen(input)))
+      fix_input(input, scope);
+    else
+      ports.push_back(&input);
   }
   // Extents that are given bind the names of dims, also for inputs that stand before them.
-  DimBinder binder(options_);
-  binder.check_inputs(port_names, known);
   std::map<std::string, Type> types;
   for (const bool given : {true, false}) {
-    for (const auto* port : ports) {
-      const std::string& key = keys[port->name()];
-      if (given != (options_.shapes.contains(key) || options_.inputs.contains(key))) continue;
-      const auto initializer = scope.initializers.find(port->name());
-      types[port->name()] =
-          initializer != scope.initializers.end() ? type_of(*initializer->second) : binder.bind(*port, key);
+    for (const InputOption* port : ports) {
+      if (given != (port->given != nullptr || port->shape != nullptr)) continue;
+      const auto initializer = scope.initializers.find(port->proto->name());
+      types[port->proto->name()] =
+          initializer != scope.initializers.end() ? type_of(*initializer->second) : binder.bind(*port);
     }
   }
   binder.check_dims();
-  for (const auto* port : ports) add_input(*port, types[port->name()], keys[port->name()], scope);
+  for (const InputOption* port : ports) add_input(*port, types[port->proto->name()], scope);
 }
 
-void Importer::add_input(const ::onnx::ValueInfoProto& input, Type type, const std::string& key, Scope& scope) {
-  const std::string& name = input.name();
-  graph::Port port{name, type, std::nullopt};
+namespace {
+
+void check_given(const InputOption& input, const Type& type) {
+  if (input.given == nullptr || input.given->type() == type) return;
+  refuse("input '" + input.proto->name() + "' is " + ops::to_string(type) + ", but " +
+         ops::to_string(input.given->type()) + " is given");
+}
+
+}  // namespace
+
+// An initialiser that is a constant, with the value that was given for it if there is one.
+void Importer::fix_input(const InputOption& input, Scope& scope) {
+  if (input.given == nullptr) return;
+  const std::string& name = input.proto->name();
+  const auto initializer = scope.initializers.find(name);
+  check_given(input, type_of(*initializer->second));
+  entry_.set_origin({add_source(name, "initializer")}, name);
+  scope.values[name] = entry_.constant(*input.given);
+  scope.initializers.erase(initializer);
+}
+
+void Importer::add_input(const InputOption& input, Type type, Scope& scope) {
+  const std::string& name = input.proto->name();
+  graph::Port port{name, type, std::nullopt, input.position};
   entry_.set_origin({add_source(name, "input")}, name);
   const Value value = entry_.builder().parameter(type, name);
   if (const auto it = scope.initializers.find(name); it != scope.initializers.end()) {
@@ -213,12 +253,8 @@ void Importer::add_input(const ::onnx::ValueInfoProto& input, Type type, const s
     port.fallback = std::make_shared<const Tensor>(std::move(tensor));
     scope.initializers.erase(it);
   }
-  const auto given = options_.inputs.find(key);
-  const ops::TensorHandle known =
-      given != options_.inputs.end() ? given->second : port.fallback.value_or(ops::TensorHandle{});
-  if (known != nullptr && known->type() != type) {
-    refuse("input '" + name + "' is " + ops::to_string(type) + ", but " + ops::to_string(known->type()) + " is given");
-  }
+  check_given(input, type);
+  const ops::TensorHandle known = input.given != nullptr ? input.given : port.fallback.value_or(ops::TensorHandle{});
   constexpr std::size_t kLargestKnown = 64 * 1024;
   if (known != nullptr && known->bytes() <= kLargestKnown) knowledge_.set(value, *known);
   graph_.inputs.back() = std::move(port);

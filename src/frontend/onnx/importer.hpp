@@ -3,7 +3,6 @@
 // The walk over graphs, functions and nested graphs of a model file.
 
 #include <map>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +21,16 @@ struct Scope {
   const std::map<std::string, std::int64_t>* opsets = nullptr;
   std::string prefix;  ///< of source names, inside functions: "call."
   int depth = 0;
+};
+
+/// One input of the file and what the options say of it.
+struct InputOption {
+  const ::onnx::ValueInfoProto* proto = nullptr;
+  std::int64_t position = 0;    ///< in the file's list
+  std::string number;           ///< its name as a number; empty where it has an initialiser or the number is a name
+  ops::TensorHandle given;      ///< its value, or null
+  const Ints* shape = nullptr;  ///< its extents, or null
+  bool initialized = false;
 };
 
 class Importer {
@@ -51,8 +60,11 @@ class Importer {
                                    std::vector<Value> inputs);
   graph::SourceId add_source(std::string name, std::string op);
   void import_inputs(Scope& scope);
-  void add_input(const ::onnx::ValueInfoProto& input, Type type, const std::string& key, Scope& scope);
-  bool frozen(const std::string& name) const;
+  /// How the options name each input of the file, and what they give for it.
+  std::vector<InputOption> input_options(const Scope& scope) const;
+  void add_input(const InputOption& input, Type type, Scope& scope);
+  void fix_input(const InputOption& input, Scope& scope);
+  bool frozen(const InputOption& input) const;
   void check_freeze() const;
   void import_outputs(Scope& scope);
   void read_opsets();
@@ -73,11 +85,9 @@ class Importer {
 class DimBinder {
  public:
   explicit DimBinder(const ImportOptions& options);
-  /// @param key the input's name in the options, or empty where they say nothing of it
-  Type bind(const ::onnx::ValueInfoProto& input, const std::string& key);
+  Type bind(const InputOption& input);
   /// Options that name no input, before anything is bound, and no dim, when all is. Throw Failure.
-  /// @param known names and numbers of the inputs
-  void check_inputs(const std::vector<std::string>& names, const std::set<std::string>& known) const;
+  void check_inputs(const std::vector<InputOption>& inputs) const;
   void check_dims() const;
 
  private:

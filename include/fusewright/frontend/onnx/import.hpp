@@ -14,7 +14,7 @@ namespace fusewright::frontend_onnx {
 
 /// What the user says about a model besides its file. Inputs are named by their name in the file, or by a decimal
 /// number: the position among the inputs that have no initialiser (from 0). A name that the model has wins over a
-/// number.
+/// number. An input with an initialiser can be given by its name: the value given takes the initialiser's place.
 struct ImportOptions {
   std::map<std::string, std::vector<std::int64_t>> shapes;  ///< `--shape NAME=1,3,224,224`: all extents of one input
   std::map<std::string, std::int64_t> dims;  ///< `--dim NAME=N`; the name `*` binds all that nothing else binds
@@ -22,8 +22,11 @@ struct ImportOptions {
   /// 64 KiB) where an operator must know one at load (a shape, axes): the graph then holds for inputs of these very
   /// values only.
   std::map<std::string, ops::TensorHandle> inputs;
-  /// `--freeze GLOB` (`*` and `?`; `all` is every one that is not in `inputs`): inputs with an initialiser that become
-  /// constants. Inputs without one stay inputs.
+  /// `--data DIR`: input_N by N, used like `inputs` where those say nothing. When there are as many as the model has
+  /// inputs, N counts all of them; else it counts those without an initialiser.
+  std::map<std::int64_t, ops::TensorHandle> data;
+  /// `--freeze GLOB` (`*` and `?`; `all` is every one that is not given a value): inputs with an initialiser that
+  /// become constants. Inputs without one stay inputs.
   std::vector<std::string> freeze;
   /// `--random-weights`: asked for each initialiser and constant-filled weight of float dtype; what it returns (same
   /// dtype and extents) is used in its place. Numbers that stand in the graph itself (nodes of type Constant) are not
