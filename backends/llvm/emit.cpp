@@ -368,10 +368,11 @@ std::int64_t scratch_bytes(const Kernel& kernel, const Target& target) {
 Status emit_kernel(const Kernel& kernel, const std::vector<std::string>& names, const Target& target,
                    llvm::Module& module) {
   FW_CHECK(kernel.family == target.family) << kernel.name << " is for the other family of machines";
-  FW_CHECK(names.size() == kernel.launches.size());
+  FW_CHECK(names.size() == kernel.prepare.size() + kernel.launches.size());
   FW_TRY_STATUS(check_dtypes(kernel));
-  for (std::size_t i = 0; i < names.size(); ++i)
-    LaunchEmitter(kernel, kernel.launches[i], target, module).run(names[i]);
+  std::size_t next = 0;
+  for (const auto* launches : {&kernel.prepare, &kernel.launches})
+    for (const kernel::Launch& launch : *launches) LaunchEmitter(kernel, launch, target, module).run(names[next++]);
   return {};
 }
 

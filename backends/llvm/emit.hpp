@@ -13,7 +13,8 @@ class Module;
 
 namespace fusewright::backend_llvm {
 
-/// Adds the kernel's launches to the module, one function each, named `names[launch]`. Nothing is optimised yet.
+/// Adds the kernel's launches to the module, one function each, named by `names`: those of `prepare` first. Nothing is
+/// optimised yet.
 ///
 /// CPU: `void name(ptr buffers, ptr scratch, i64 begin, i64 end)` runs iterations [begin, end) of the launch's parallel
 /// loop.

@@ -91,7 +91,8 @@ Status in_parallel(std::size_t count, int threads, const Job& job) {
 
 std::vector<std::string> launch_names(const Kernel& kernel) {
   std::vector<std::string> names;
-  for (const kernel::Launch& launch : kernel.launches) names.push_back(launch.name);
+  for (const auto* launches : {&kernel.prepare, &kernel.launches})
+    for (const kernel::Launch& launch : *launches) names.push_back(launch.name);
   return names;
 }
 
@@ -112,7 +113,7 @@ Result<std::unique_ptr<kernel::Executable>> compile_x86(const std::vector<Kernel
     if (!added) continue;
     first.push_back(i);
     names.emplace_back();
-    for (std::size_t l = 0; l < kernels[i].launches.size(); ++l)
+    for (std::size_t l = 0; l < kernels[i].prepare.size() + kernels[i].launches.size(); ++l)
       names.back().push_back(fmt::format("fw_kernel_{:016x}_{}", at->first, l));
   }
   std::vector<std::string> objects(first.size());
@@ -134,10 +135,13 @@ Result<std::unique_ptr<kernel::Executable>> compile_x86(const std::vector<Kernel
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& kernel = kernels[i];
     const std::vector<std::string>& symbols = names[number[i]];
-    for (std::size_t l = 0; l < symbols.size(); ++l) {
-      FW_TRY(const LaunchFunction function, loader->find(symbols[l]));
-      loaded[i].launches.push_back({function, kernel.launches[l].parallel});
-    }
+    std::size_t next = 0;
+    for (const auto& [launches, steps] : {std::pair(&kernel.prepare, &loaded[i].prepare),
+                                          std::pair(&kernel.launches, &loaded[i].launches)})
+      for (const kernel::Launch& launch : *launches) {
+        FW_TRY(const LaunchFunction function, loader->find(symbols[next++]));
+        steps->push_back({function, launch.parallel});
+      }
     for (const kernel::Buffer& buffer : kernel.buffers)
       if (buffer.space == kernel::Space::kGlobal) ++loaded[i].buffers;
     loaded[i].scratch_bytes = backend_llvm::scratch_bytes(kernel, machine.target);

@@ -21,19 +21,11 @@ class X86Executable final : public kernel::Executable {
     for (const LoadedKernel& k : kernels_) scratch_bytes_ = std::max(scratch_bytes_, k.scratch_bytes);
   }
 
+  Status prepare(std::size_t index, const std::vector<void*>& buffers, int threads) override {
+    return run(index, buffers, threads, &LoadedKernel::prepare);
+  }
   Status run(std::size_t index, const std::vector<void*>& buffers, int threads) override {
-    FW_CHECK(index < kernels_.size()) << "there is no kernel " << index;
-    const LoadedKernel& kernel = kernels_[index];
-    FW_CHECK(buffers.size() == kernel.buffers) << buffers.size() << " buffers for " << kernel.buffers;
-    for (const void* buffer : buffers)
-      FW_CHECK(reinterpret_cast<std::uintptr_t>(buffer) % 64 == 0) << "a buffer is not aligned to 64 bytes";
-    const std::lock_guard lock(running_);
-    if (kernel.scratch_bytes > 0) FW_TRY_STATUS(provide_scratch(std::max(threads, 1)));
-    for (const LoadedKernel::Step& step : kernel.launches) {
-      Call call{step.function, buffers.data(), &scratch_};
-      pool_.run(threads, step.iterations, &X86Executable::work, &call);
-    }
-    return {};
+    return run(index, buffers, threads, &LoadedKernel::launches);
   }
 
  private:
@@ -42,6 +34,22 @@ class X86Executable final : public kernel::Executable {
     void* const* buffers;
     const std::vector<Memory>* scratch;
   };
+
+  Status run(std::size_t index, const std::vector<void*>& buffers, int threads,
+             std::vector<LoadedKernel::Step> LoadedKernel::* steps) {
+    FW_CHECK(index < kernels_.size()) << "there is no kernel " << index;
+    const LoadedKernel& kernel = kernels_[index];
+    FW_CHECK(buffers.size() == kernel.buffers) << buffers.size() << " buffers for " << kernel.buffers;
+    for (const void* buffer : buffers)
+      FW_CHECK(reinterpret_cast<std::uintptr_t>(buffer) % 64 == 0) << "a buffer is not aligned to 64 bytes";
+    const std::lock_guard lock(running_);
+    if (kernel.scratch_bytes > 0) FW_TRY_STATUS(provide_scratch(std::max(threads, 1)));
+    for (const LoadedKernel::Step& step : kernel.*steps) {
+      Call call{step.function, buffers.data(), &scratch_};
+      pool_.run(threads, step.iterations, &X86Executable::work, &call);
+    }
+    return {};
+  }
 
   static void work(void* context, int slot, std::int64_t begin, std::int64_t end) {
     const Call& call = *static_cast<const Call*>(context);

@@ -16,7 +16,7 @@ struct LoadedKernel {
     LaunchFunction function = nullptr;
     std::int64_t iterations = 1;  ///< of the parallel loop
   };
-  std::vector<Step> launches;
+  std::vector<Step> prepare, launches;
   std::size_t buffers = 0;         ///< global ones
   std::int64_t scratch_bytes = 0;  ///< a thread
 };

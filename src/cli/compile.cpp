@@ -19,7 +19,8 @@ Result<int> execute(CompileArguments args) {
   FW_TRY(const driver::CodeTarget target, driver::parse_target(args.target));
   args.model.device = target.backend;
   if (args.model.device_file.empty()) args.model.device_file = target.device;
-  FW_TRY(const driver::CompileOptions options, compile_options(args.model));
+  FW_TRY(driver::CompileOptions options, compile_options(args.model));
+  options.prepack = false;
   FW_TRY(const driver::Compilation c, driver::compile(options));
   std::optional<std::vector<ops::Tensor>> inputs;
   if (args.reference) {

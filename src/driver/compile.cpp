@@ -65,14 +65,16 @@ Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Ph
       {c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);
 }
 
-Result<std::vector<kernel::Kernel>> lower_groups(const Compilation& c) {
+Result<std::vector<kernel::Kernel>> lower_groups(const Compilation& c, bool prepack) {
   std::vector<kernel::Kernel> kernels;
   for (const plan::Group& group : c.plan->groups) {
     if (!group.unsupported.empty()) {
       kernels.emplace_back();  // the runtime names it
       continue;
     }
-    Result<kernel::Kernel> kernel = kernel::lower(group.region, group.schedule, c.device.shape, group.name);
+    std::vector<bool> constants = prepack ? plan::known_at_load(*c.plan, group) : std::vector<bool>();
+    Result<kernel::Kernel> kernel =
+        kernel::lower(group.region, group.schedule, c.device.shape, group.name, std::move(constants));
     if (!kernel) return std::unexpected(with_context(kernel.error(), "group " + group.name));
     kernels.push_back(*std::move(kernel));
   }
@@ -105,7 +107,7 @@ Result<Compilation> compile(const CompileOptions& options) {
   FW_TRY_STATUS(frontend_hlo::check_constants_known(c.imported));
   Phases phases(options, c);
   phases.begin("lower");
-  FW_TRY(c.kernels, lower_groups(c));
+  FW_TRY(c.kernels, lower_groups(c, options.prepack));
   phases.end();
   return c;
 }

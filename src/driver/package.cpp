@@ -144,7 +144,7 @@ class Packer {
     std::size_t next = 0;
     for (const Buffer& b : kernel.buffers) {
       if (b.space != kernel::Space::kGlobal) continue;
-      static constexpr const char* kRoles[] = {"input", "output", "temporary"};
+      static constexpr const char* kRoles[] = {"input", "output", "temporary", "packed"};
       Json a;
       a["name"] = b.name;
       a["role"] = kRoles[static_cast<int>(b.role)];

@@ -264,6 +264,14 @@ void KernelBuilder::barrier() {
 }
 
 void KernelBuilder::launch(std::string name, const std::function<void()>& body) {
+  kernel_.launches.push_back(make_launch(std::move(name), body));
+}
+
+void KernelBuilder::prepare(std::string name, const std::function<void()>& body) {
+  kernel_.prepare.push_back(make_launch(std::move(name), body));
+}
+
+Launch KernelBuilder::make_launch(std::string name, const std::function<void()>& body) {
   Launch launch;
   launch.name = std::move(name);
   launch.body = collect(body);
@@ -287,7 +295,7 @@ void KernelBuilder::launch(std::string name, const std::function<void()>& body) 
       break;
     at = &loop.body;
   }
-  kernel_.launches.push_back(std::move(launch));
+  return launch;
 }
 
 Kernel KernelBuilder::finish() {

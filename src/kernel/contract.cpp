@@ -1,224 +1,83 @@
 #include <algorithm>
 
-#include "elements.hpp"
-#include "fusewright/schedule/contraction.hpp"
-#include "templates.hpp"
+#include "contraction.hpp"
 
 namespace fusewright::kernel {
-
-namespace {
 
 using region::AccessRoot;
 using region::IndexMap;
 using region::ValueId;
 using schedule::Contraction;
 
-// Narrow floats are multiplied and summed in f32.
+namespace {
+
 DType accumulator(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype; }
 
-/// What both machines share: elements of the operands, the sum, and what follows it.
-class ContractionLowering {
- public:
-  ContractionLowering(const LowerInput& in, Contraction c)
-      : in_(in),
-        region_(in.region),
-        c_(std::move(c)),
-        b_(in.name, in.family()),
-        buffers_(declare_buffers(b_, in.region)),
-        acc_(accumulator(region_[c_.result].dtype)) {}
+}  // namespace
 
-  Result<Kernel> run() {
-    if (in_.cpu())
-      cpu();
-    else
-      b_.launch(in_.name, [&] { gpu(); });
-    if (!status_) return std::unexpected(status_.error());
-    return b_.finish();
+ContractionLowering::ContractionLowering(const LowerInput& in, Contraction c)
+    : in_(in),
+      region_(in.region),
+      c_(std::move(c)),
+      b_(in.name, in.family()),
+      buffers_(declare_buffers(b_, in.region)),
+      acc_(accumulator(region_[c_.result].dtype)) {}
+
+Result<Kernel> ContractionLowering::run() {
+  write();
+  if (!status_) return std::unexpected(status_.error());
+  return b_.finish();
+}
+
+ExprId ContractionLowering::multiply_add(ExprId x, ExprId y, ExprId sum) {
+  if (ops::is_float(acc_)) return b_.op(ScalarOp::kFma, acc_, {x, y, sum});
+  return b_.op(ScalarOp::kAdd, acc_, {b_.op(ScalarOp::kMul, acc_, {x, y}), sum});
+}
+
+ExprId ContractionLowering::operand(ValueId value, const IndexMap& map, std::vector<ExprId> dims) {
+  Elements elements(b_, region_, buffers_.captures, std::move(dims));
+  IndexMap open = map;
+  open.constraints.clear();
+  const Result<std::vector<ExprId>> made = elements.emit({{value, open}});
+  if (!made) {
+    status_ = std::unexpected(made.error());
+    return zero_value();
   }
+  const ExprId x = b_.convert(acc_, made->front());
+  if (map.constraints.empty()) return x;
+  return b_.select(acc_, elements.guard(map.constraints, map, {}), x, zero_value());
+}
+
+void ContractionLowering::store_outputs(ExprId batch, ExprId m, ExprId n, ExprId sum) {
+  const ExprId result = b_.let("sum", b_.convert(region_[c_.result].dtype, sum));
+  const auto lookup = [&](ValueId v, const IndexMap&) {
+    return v == c_.result ? std::optional(result) : std::nullopt;
+  };
+  Elements elements(b_, region_, buffers_.captures, {batch, m, n}, lookup,
+                    [this](ValueId v) { return v == c_.result; });
+  const Result<std::vector<ExprId>> values = elements.emit(c_.outputs);
+  if (!values) {
+    status_ = std::unexpected(values.error());
+    return;
+  }
+  for (std::size_t o = 0; o < values->size(); ++o) {
+    const AccessRoot& root = c_.outputs[o];
+    b_.store(buffers_.outputs[o], elements.index(linearize(root.map, region_[root.value].dims), root.map, {}),
+             (*values)[o]);
+  }
+}
+
+namespace {
+
+/// On a GPU: a block computes 64 x 64 results from slices of both operands in shared memory, a thread 4 x 4 of them.
+class GpuContraction final : public ContractionLowering {
+ public:
+  GpuContraction(const LowerInput& in, Contraction c) : ContractionLowering(in, std::move(c)) {}
 
  private:
-  bool is_float() const { return ops::is_float(acc_); }
-  ExprId zero_value() { return is_float() ? b_.number(acc_, 0) : b_.integer(acc_, 0); }
-  ExprId multiply_add(ExprId x, ExprId y, ExprId sum) {
-    if (is_float()) return b_.op(ScalarOp::kFma, acc_, {x, y, sum});
-    return b_.op(ScalarOp::kAdd, acc_, {b_.op(ScalarOp::kMul, acc_, {x, y}), sum});
+  void write() override {
+    b_.launch(in_.name, [&] { gpu(); });
   }
-
-  // One element of an operand in the accumulator's dtype; where the map's constraints do not hold, zero.
-  ExprId operand(ValueId value, const IndexMap& map, std::vector<ExprId> dims) {
-    Elements elements(b_, region_, buffers_.captures, dims);
-    IndexMap open = map;
-    open.constraints.clear();
-    const Result<std::vector<ExprId>> made = elements.emit({{value, open}});
-    if (!made) {
-      status_ = std::unexpected(made.error());
-      return zero_value();
-    }
-    const ExprId x = b_.convert(acc_, made->front());
-    if (map.constraints.empty()) return x;
-    return b_.select(acc_, elements.guard(map.constraints, map, {}), x, zero_value());
-  }
-
-  // The outputs at (b, m, n), from the finished sum there.
-  void store_outputs(ExprId batch, ExprId m, ExprId n, ExprId sum) {
-    const ExprId result = b_.let("sum", b_.convert(region_[c_.result].dtype, sum));
-    const auto lookup = [&](ValueId v, const IndexMap&) {
-      return v == c_.result ? std::optional(result) : std::nullopt;
-    };
-    Elements elements(b_, region_, buffers_.captures, {batch, m, n}, lookup,
-                      [this](ValueId v) { return v == c_.result; });
-    const Result<std::vector<ExprId>> values = elements.emit(c_.outputs);
-    if (!values) {
-      status_ = std::unexpected(values.error());
-      return;
-    }
-    for (std::size_t o = 0; o < values->size(); ++o) {
-      const AccessRoot& root = c_.outputs[o];
-      b_.store(buffers_.outputs[o], elements.index(linearize(root.map, region_[root.value].dims), root.map, {}),
-               (*values)[o]);
-    }
-  }
-
-  // ---- CPU: both operands in panels, a register tile of rows x panel ----
-
-  void cpu() {
-    rows_ = in_.schedule.tile[0];
-    panel_ = in_.schedule.tile[1];
-    lanes_ = std::min(in_.schedule.vector, panel_);
-    const std::int64_t together = in_.schedule.tile[2], splits = in_.schedule.tile[3];
-    const std::int64_t row_panels = (c_.m + rows_ - 1) / rows_, panels = (c_.n + panel_ - 1) / panel_;
-    left_is_packed_ = !left_lies_well();
-    if (left_is_packed_) left_ = b_.buffer("left", acc_, c_.k * rows_, Space::kLocal);
-    right_ = b_.buffer("right", acc_, together * c_.k * panel_, Space::kLocal);
-    tile_ = b_.buffer("tile", acc_, rows_ * panel_, Space::kLocal);
-    sums_ = b_.buffer("sums", acc_, rows_ * panel_, Space::kLocal);
-    const std::int64_t blocks = (panels + together - 1) / together;
-    const std::int64_t share = (row_panels + splits - 1) / splits;
-    b_.launch(in_.name, [&] {
-      b_.loop(LoopKind::kParallel, "task", c_.batch * blocks * splits, [&](ExprId task) {
-        const ExprId split = b_.let("split", b_.mod(task, splits));
-        const ExprId block = b_.let("block", b_.mod(b_.floor_div(task, splits), blocks));
-        const ExprId batch = b_.let("batch", b_.floor_div(task, splits * blocks));
-        const ExprId first_panel = b_.let("first_panel", b_.mul(block, together));
-        const ExprId count = b_.let("count", b_.min(b_.index(together), b_.sub(b_.index(panels), first_panel)));
-        b_.loop(LoopKind::kSerial, "p", count,
-                [&](ExprId p) { pack_right(batch, b_.let("from", b_.mul(b_.add(first_panel, p), panel_)), p); });
-        const ExprId first_rows = b_.mul(split, share);
-        const ExprId row_count =
-            b_.op(ScalarOp::kMax, DType::kS64,
-                  {b_.index(0), b_.min(b_.index(share), b_.sub(b_.index(row_panels), first_rows))});
-        b_.loop(LoopKind::kSerial, "r", row_count, [&](ExprId r) {
-          const ExprId m0 = b_.let("m0", b_.mul(b_.add(first_rows, r), rows_));
-          if (left_is_packed_) pack_left(batch, m0);
-          b_.loop(LoopKind::kSerial, "q", count, [&](ExprId q) {
-            multiply(batch, m0, b_.let("right_at", b_.mul(q, c_.k * panel_)));
-            finish(batch, m0, b_.let("n0", b_.mul(b_.add(first_panel, q), panel_)));
-          });
-        });
-      });
-    });
-  }
-
-  // A tensor in memory, its rows contiguous: read where it lies.
-  bool left_lies_well() const {
-    const region::RegionValue& v = region_[c_.left];
-    return v.kind == region::RegionValue::Kind::kCapture && v.dtype == acc_ && c_.left_map.constraints.empty() &&
-           region::stride_of(linearize(c_.left_map, v.dims), c_.left_map, 2) == std::optional<std::int64_t>(1) &&
-           region::stride_of(linearize(c_.left_map, v.dims), c_.left_map, 1).has_value();
-  }
-
-  // Rows beyond the last repeat it: what they sum to is not stored.
-  ExprId row_within(ExprId m) { return c_.m % rows_ == 0 ? m : b_.min(m, b_.index(c_.m - 1)); }
-
-  void pack_left(ExprId batch, ExprId first) {
-    b_.loop(LoopKind::kSerial, "i", b_.index(rows_), [&](ExprId i) {
-      const auto at = [&](ExprId k) { return b_.add(b_.mul(k, rows_), i); };
-      const ExprId m = b_.let("m", row_within(b_.add(first, i)));
-      b_.loop(LoopKind::kSerial, "k", b_.index(c_.k / lanes_), [&](ExprId v) {
-        b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) {
-          const ExprId k = b_.add(b_.mul(v, lanes_), l);
-          b_.store(left_, at(k), operand(c_.left, c_.left_map, {batch, m, k}));
-        });
-      });
-      b_.loop(LoopKind::kSerial, "t", b_.index(c_.k % lanes_), [&](ExprId t) {
-        const ExprId k = b_.add(b_.index(c_.k / lanes_ * lanes_), t);
-        b_.store(left_, at(k), operand(c_.left, c_.left_map, {batch, m, k}));
-      });
-    });
-  }
-
-  // Columns beyond the last repeat it, likewise.
-  void pack_right(ExprId batch, ExprId from, ExprId panel) {
-    const ExprId base = b_.let("base", b_.mul(panel, c_.k * panel_));
-    const auto pack = [&](bool whole) {
-      b_.loop(LoopKind::kSerial, "k", b_.index(c_.k), [&](ExprId k) {
-        b_.loop(LoopKind::kSerial, "v", b_.index(panel_ / lanes_), [&](ExprId v) {
-          const ExprId first = b_.let("n", b_.add(from, b_.mul(v, lanes_)));
-          b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) {
-            ExprId n = b_.add(first, l);
-            if (!whole) n = b_.min(n, b_.index(c_.n - 1));
-            b_.store(right_, b_.add(base, b_.add(b_.mul(k, panel_), b_.add(b_.mul(v, lanes_), l))),
-                     operand(c_.right, c_.right_map, {batch, k, n}));
-          });
-        });
-      });
-    };
-    if (c_.n % panel_ == 0) return pack(true);
-    b_.when(b_.less(b_.add(from, b_.index(panel_ - 1)), b_.index(c_.n)), [&] { pack(true); }, [&] { pack(false); });
-  }
-
-  // sums = left panel x right panel; the tile stays in registers over all of k.
-  void multiply(ExprId batch, ExprId m0, ExprId right_at) {
-    const auto each = [&](const std::function<void(ExprId row, ExprId at)>& body) {
-      b_.loop(LoopKind::kUnrolled, "i", rows_, [&](ExprId i) {
-        b_.loop(LoopKind::kUnrolled, "v", panel_ / lanes_, [&](ExprId v) {
-          b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) { body(i, b_.add(b_.mul(v, lanes_), l)); });
-        });
-      });
-    };
-    const auto cell = [&](ExprId i, ExprId at) { return b_.add(b_.mul(i, panel_), at); };
-    each([&](ExprId i, ExprId at) { b_.store(tile_, cell(i, at), zero_value()); });
-    b_.loop(LoopKind::kSerial, "k", b_.index(c_.k), [&](ExprId k) {
-      each([&](ExprId i, ExprId at) {
-        const ExprId x = left_is_packed_ ? b_.load(left_, b_.add(b_.mul(k, rows_), i))
-                                         : left_element(batch, row_within(b_.add(m0, i)), k);
-        const ExprId y = b_.load(right_, b_.add(right_at, b_.add(b_.mul(k, panel_), at)));
-        b_.store(tile_, cell(i, at), multiply_add(x, y, b_.load(tile_, cell(i, at))));
-      });
-    });
-    // Through memory from here on, so that what follows may index rows and columns freely.
-    each([&](ExprId i, ExprId at) { b_.store(sums_, cell(i, at), b_.load(tile_, cell(i, at))); });
-  }
-
-  // Straight from memory, without names between: it stands in the innermost loop.
-  ExprId left_element(ExprId batch, ExprId m, ExprId k) {
-    const region::RegionValue& v = region_[c_.left];
-    Elements elements(b_, region_, buffers_.captures, {batch, m, k});
-    return b_.load(buffers_.captures[v.capture], elements.index(linearize(c_.left_map, v.dims), c_.left_map, {}));
-  }
-
-  void finish(ExprId batch, ExprId m0, ExprId n0) {
-    const ExprId rows =
-        c_.m % rows_ == 0 ? b_.index(rows_) : b_.let("rows", b_.min(b_.index(rows_), b_.sub(b_.index(c_.m), m0)));
-    const ExprId columns =
-        c_.n % panel_ == 0 ? b_.index(panel_) : b_.let("columns", b_.min(b_.index(panel_), b_.sub(b_.index(c_.n), n0)));
-    b_.loop(LoopKind::kSerial, "i", rows, [&](ExprId i) {
-      const ExprId m = b_.let("m", b_.add(m0, i));
-      const auto one = [&](ExprId column) {
-        store_outputs(batch, m, b_.add(n0, column), b_.load(sums_, b_.add(b_.mul(i, panel_), column)));
-      };
-      b_.loop(LoopKind::kSerial, "v", b_.floor_div(columns, lanes_), [&](ExprId v) {
-        b_.loop(LoopKind::kVector, "l", lanes_, [&](ExprId l) { one(b_.add(b_.mul(v, lanes_), l)); });
-      });
-      if (c_.n % lanes_ != 0) {
-        const ExprId done = b_.let("done", b_.mul(b_.floor_div(columns, lanes_), lanes_));
-        b_.loop(LoopKind::kSerial, "s", b_.mod(columns, lanes_), [&](ExprId s) { one(b_.add(done, s)); });
-      }
-    });
-  }
-
-  // ---- GPU: a block computes 64 x 64 results from slices of both operands in shared memory, a thread 4 x 4 of them
-  // ----
 
   void gpu() {
     const std::int64_t tile_m = in_.schedule.tile[0], tile_n = in_.schedule.tile[1], tile_k = in_.schedule.tile[2];
@@ -318,24 +177,16 @@ class ContractionLowering {
     });
   }
 
-  const LowerInput& in_;
-  const region::Region& region_;
-  Contraction c_;
-  KernelBuilder b_;
-  RegionBuffers buffers_;
-  DType acc_;
-  std::int64_t rows_ = 1, panel_ = 1, lanes_ = 1;
-  bool left_is_packed_ = true;
-  BufferId left_, right_, tile_, sums_;
-  Status status_;
+  BufferId tile_;
 };
 
 }  // namespace
 
 Result<Kernel> lower_contraction(const LowerInput& in) {
-  auto c = schedule::analyse_contraction(in.region);
+  auto c = schedule::analyse_contraction(in.region, in.target.family);
   if (!c) return fail(c.error().reason);
-  return ContractionLowering(in, *std::move(c)).run();
+  if (!in.cpu()) return GpuContraction(in, *std::move(c)).run();
+  return (c->conv ? cpu_conv(in, *std::move(c)) : cpu_dot(in, *std::move(c)))->run();
 }
 
 }  // namespace fusewright::kernel

@@ -18,15 +18,22 @@ class SideBySide {
 
   Result<Kernel> run() {
     const std::vector<schedule::Part> parts = schedule::independent_parts(in_.region);
-    std::size_t launches = 0;
+    std::size_t launches = 0, prepare = 0;
     for (const schedule::Part& part : parts) {
       const auto schedule = fit_part(part.region, in_.target);
       if (!schedule) return fail(schedule.error().reason);
-      FW_TRY(Kernel kernel, lower(part.region, *schedule, in_.target, in_.name));
+      std::vector<bool> constants;
+      for (const std::uint32_t capture : part.captures) constants.push_back(in_.constant(capture));
+      FW_TRY(Kernel kernel, lower(part.region, *schedule, in_.target, in_.name, std::move(constants)));
       launches = std::max(launches, kernel.launches.size());
+      prepare = std::max(prepare, kernel.prepare.size());
       kernels_.push_back(std::move(kernel));
       declare(kernels_.back(), part);
     }
+    launches_ = &Kernel::prepare;
+    for (std::size_t l = 0; l < prepare; ++l)
+      b_.prepare(in_.name + "_prepare_" + std::to_string(l), [&] { launch(l); });
+    launches_ = &Kernel::launches;
     for (std::size_t l = 0; l < launches; ++l)
       b_.launch(l == 0 ? in_.name : in_.name + "_" + std::to_string(l), [&] { launch(l); });
     return b_.finish();
@@ -54,8 +61,9 @@ class SideBySide {
   }
 
   std::int64_t extent(const Kernel& kernel, std::size_t l) const {
-    if (l >= kernel.launches.size()) return 0;
-    return in_.cpu() ? kernel.launches[l].parallel : kernel.launches[l].grid[0];
+    const std::vector<Launch>& launches = kernel.*launches_;
+    if (l >= launches.size()) return 0;
+    return in_.cpu() ? launches[l].parallel : launches[l].grid[0];
   }
 
   void launch(std::size_t l) {
@@ -84,7 +92,7 @@ class SideBySide {
 
   void enter(std::size_t l, std::size_t p, ExprId at, ExprId thread) {
     const Kernel& kernel = kernels_[p];
-    const std::vector<StmtId>* body = &kernel.launches[l].body;
+    const std::vector<StmtId>* body = &(kernel.*launches_)[l].body;
     // Loops that the launch itself has become.
     while (body->size() == 1 && kernel[body->front()].kind == Stmt::Kind::kFor) {
       const Stmt& loop = kernel[body->front()];
@@ -147,6 +155,7 @@ class SideBySide {
   RegionBuffers buffers_;
   std::vector<Kernel> kernels_;
   std::vector<Moved> moved_;
+  std::vector<Launch> Kernel::* launches_ = &Kernel::launches;  // those being put together
 };
 
 }  // namespace

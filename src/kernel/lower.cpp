@@ -20,8 +20,8 @@ Kernel lower_nothing(const LowerInput& in) {
 }  // namespace
 
 Result<Kernel> lower(const region::Region& region, const schedule::Schedule& schedule, const schedule::Target& target,
-                     std::string name) {
-  const LowerInput in{region, schedule, target, std::move(name)};
+                     std::string name, std::vector<bool> constants) {
+  const LowerInput in{region, schedule, target, std::move(name), std::move(constants)};
   if (schedule::computes_nothing(region)) return lower_nothing(in);
   switch (schedule.kind) {
     case schedule::Template::kLoop: return lower_loop(in);

@@ -14,10 +14,14 @@ class Printer {
     out_ = fmt::format("kernel {}\n", kernel_.name);
     for (const Buffer& b : kernel_.buffers) {
       static constexpr const char* kSpaces[] = {"global", "shared", "local"};
-      static constexpr const char* kRoles[] = {"input", "output", "temporary"};
+      static constexpr const char* kRoles[] = {"input", "output", "temporary", "packed"};
       out_ +=
           fmt::format("  {} {}[{}] {}{}\n", ops::name(b.dtype), b.name, b.elements, kSpaces[static_cast<int>(b.space)],
                       b.space == Space::kGlobal ? std::string(" ") + kRoles[static_cast<int>(b.role)] : "");
+    }
+    for (const Launch& launch : kernel_.prepare) {
+      out_ += fmt::format("prepare {}\n", launch.name);
+      body(launch.body, 1);
     }
     for (const Launch& launch : kernel_.launches) {
       out_ += fmt::format("launch {}\n", launch.name);

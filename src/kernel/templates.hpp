@@ -10,7 +10,9 @@ struct LowerInput {
   const schedule::Schedule& schedule;
   const schedule::Target& target;
   std::string name;
+  std::vector<bool> constants;  ///< by capture; empty: none
 
+  bool constant(std::uint32_t capture) const { return capture < constants.size() && constants[capture]; }
   bool cpu() const { return target.family == schedule::Target::Family::kCpu; }
   TargetFamily family() const { return cpu() ? TargetFamily::kCpu : TargetFamily::kGpu; }
 };

@@ -16,10 +16,11 @@ class Verifier {
 
   Status run() {
     FW_TRY_STATUS(exprs());
-    for (const Launch& launch : kernel_.launches) {
-      FW_TRY_STATUS(launch_shape(launch));
-      FW_TRY_STATUS(body(launch.body, false));
-    }
+    for (const auto* launches : {&kernel_.prepare, &kernel_.launches})
+      for (const Launch& launch : *launches) {
+        FW_TRY_STATUS(launch_shape(launch));
+        FW_TRY_STATUS(body(launch.body, false));
+      }
     return {};
   }
 
@@ -207,9 +208,12 @@ std::uint64_t hash(const Kernel& kernel) {
     h = hash_mix(h, 0xe15eULL);
     for (const StmtId child : s.orelse) h = hash_mix(h, child.index);
   }
-  for (const Launch& launch : kernel.launches) {
-    h = hash_mix(h, launch.body.size());
-    for (const StmtId child : launch.body) h = hash_mix(h, child.index);
+  for (const auto* launches : {&kernel.prepare, &kernel.launches}) {
+    h = hash_mix(h, launches->size());
+    for (const Launch& launch : *launches) {
+      h = hash_mix(h, launch.body.size());
+      for (const StmtId child : launch.body) h = hash_mix(h, child.index);
+    }
   }
   return h;
 }

@@ -65,6 +65,17 @@ Status verify(const Plan& plan) {
   return {};
 }
 
+std::vector<bool> known_at_load(const Plan& plan, const Group& group) {
+  const std::map<Value, Value> views = viewed(plan);
+  const std::set<NodeId> folded(plan.load_time.begin(), plan.load_time.end());
+  std::vector<bool> known;
+  for (const Value input : group.inputs) {
+    const NodeId node = storage_of(views, input).node;
+    known.push_back(folded.contains(node) || plan.graph.info(node).name == "constant");
+  }
+  return known;
+}
+
 BufferPlan plan_buffers(const Plan& plan) {
   const std::map<Value, Value> views = viewed(plan);
   std::set<Value> apart = ready_values(plan);  // memory of their own

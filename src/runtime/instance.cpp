@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <thread>
 
 #include "fusewright/interpret/evaluate.hpp"
 #include "fusewright/support/check.hpp"
@@ -22,6 +23,8 @@ const Tensor* find(const std::vector<std::pair<Value, Tensor>>& sorted, Value va
       std::lower_bound(sorted.begin(), sorted.end(), value, [](const auto& entry, Value v) { return entry.first < v; });
   return at != sorted.end() && at->first == value ? &at->second : nullptr;
 }
+
+void* address_of(const Tensor& t) { return t.storage->data() + t.offset; }
 
 // The same bytes under the extents of another tensor type.
 Tensor seen_as(Tensor tensor, const ops::Type& type) {
@@ -91,12 +94,32 @@ Result<Instance> Instance::make(std::shared_ptr<const Plan> plan, const std::vec
   for (const kernel::Kernel& kernel : kernels) {
     auto& temporaries = instance.temporaries_.emplace_back();
     for (const kernel::Buffer& b : kernel.buffers)
-      if (b.space == kernel::Space::kGlobal && b.role == kernel::Buffer::Role::kTemporary) {
+      if (b.space == kernel::Space::kGlobal && b.role >= kernel::Buffer::Role::kTemporary) {
         FW_TRY(Tensor made, ops::make_tensor(b.dtype, {b.elements}));
         temporaries.push_back(std::move(made));
       }
   }
+  FW_TRY_STATUS(instance.prepare(kernels));
   return instance;
+}
+
+Status Instance::prepare(const std::vector<kernel::Kernel>& kernels) {
+  std::map<Value, Value> views;
+  for (const plan::View& view : plan_->views) views.emplace(view.value, view.of);
+  for (std::size_t g = 0; g < kernels.size(); ++g) {
+    if (kernels[g].prepare.empty()) continue;
+    std::vector<void*> addresses;
+    for (Value v : plan_->groups[g].inputs) {
+      for (auto at = views.find(v); at != views.end(); at = views.find(v)) v = at->second;
+      const Tensor* known = constant(v);
+      addresses.push_back(known != nullptr ? address_of(*known) : nullptr);
+    }
+    addresses.insert(addresses.end(), plan_->groups[g].outputs.size(), nullptr);
+    for (const Tensor& t : temporaries_[g]) addresses.push_back(address_of(t));
+    const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    FW_TRY_STATUS(executable_->prepare(g, addresses, threads));
+  }
+  return {};
 }
 
 Result<std::vector<Tensor>> Instance::run(std::span<const Tensor> inputs, int threads, std::vector<GroupRun>* groups,
@@ -134,7 +157,7 @@ Result<std::vector<Tensor>> Instance::run(std::span<const Tensor> inputs, int th
     }
     std::vector<void*> addresses;
     for (const auto* list : {&in, &out, &temporaries_[g]})
-      for (const Tensor& t : *list) addresses.push_back(t.storage->data() + t.offset);
+      for (const Tensor& t : *list) addresses.push_back(address_of(t));
     const auto start = std::chrono::steady_clock::now();
     if (const Status ran = executable_->run(g, addresses, threads); !ran)
       return std::unexpected(with_context(ran.error(), fmt::format("group {}", group.name)));

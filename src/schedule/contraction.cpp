@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "fusewright/schedule/window.hpp"
+#include "contraction_maps.hpp"
 #include "templates.hpp"
 
 namespace fusewright::schedule {
@@ -13,8 +13,6 @@ using region::IndexExpr;
 using region::IndexMap;
 using region::RegionValue;
 using region::ValueId;
-
-namespace {
 
 using Ints = std::vector<std::int64_t>;
 
@@ -25,7 +23,6 @@ IndexMap map_over(Ints domain, std::size_t rank) {
   return map;
 }
 
-// A linear number of some axes (in order, row-major), taken apart into a position on each.
 void spread(IndexMap& map, const IndexExpr& number, const Ints& axes, const Ints& dims) {
   IndexExpr rest = number;
   for (std::size_t i = axes.size(); i-- > 0;) {
@@ -41,6 +38,8 @@ std::int64_t product(const Ints& axes, const Ints& dims) {
   for (const std::int64_t a : axes) n *= dims[static_cast<std::size_t>(a)];
   return n;
 }
+
+namespace {
 
 Ints others(std::size_t rank, const Ints& a, const Ints& b) {
   Ints rest;
@@ -74,133 +73,6 @@ Contraction of_dot(const Region& region, ValueId id) {
   spread(c.right_map, region::index_dim(1), rhs_contract, right);
   spread(c.right_map, region::index_dim(2), rhs_free, right);
   c.result_map = region::reshape_map({c.batch, c.m, c.n}, v.dims);
-  return c;
-}
-
-/// Axis numbers and window of a convolution.
-struct Window {
-  Ints lhs, rhs,
-      out;  // [batch, feature, spatial...], [out_feature, in_feature, spatial...], [batch, feature, spatial...]
-  Ints strides, low, lhs_dilation, rhs_dilation, reversal;
-  std::int64_t groups = 1, batch_groups = 1;
-
-  explicit Window(const RegionValue& v)
-      : lhs(v.attrs.get<Ints>("lhs_spec")),
-        rhs(v.attrs.get<Ints>("rhs_spec")),
-        out(v.attrs.get<Ints>("out_spec")),
-        groups(v.attrs.get_or<std::int64_t>("groups", 1)),
-        batch_groups(v.attrs.get_or<std::int64_t>("batch_groups", 1)) {
-    const std::size_t spatial = lhs.size() - 2;
-    strides = v.attrs.get_or<Ints>("strides", Ints(spatial, 1));
-    low = v.attrs.get_or<Ints>("pad_low", Ints(spatial, 0));
-    lhs_dilation = v.attrs.get_or<Ints>("lhs_dilation", Ints(spatial, 1));
-    rhs_dilation = v.attrs.get_or<Ints>("rhs_dilation", Ints(spatial, 1));
-    reversal = v.attrs.get_or<Ints>("reversal", Ints(spatial, 0));
-  }
-  static Ints tail(const Ints& spec) { return {spec.begin() + 2, spec.end()}; }
-};
-
-// The kernel's position as it stands in the weights, taken apart from its number.
-std::vector<IndexExpr> taps(const IndexMap& map, const IndexExpr& number, const Ints& axes, const Ints& dims) {
-  std::vector<IndexExpr> at(axes.size());
-  IndexExpr rest = number;
-  for (std::size_t s = axes.size(); s-- > 0;) {
-    const std::int64_t extent = std::max<std::int64_t>(1, dims[static_cast<std::size_t>(axes[s])]);
-    at[s] = simplify(s == 0 ? rest : floor_mod(rest, extent), map);
-    rest = simplify(floor_div(rest, extent), map);
-  }
-  return at;
-}
-
-// Which element of the input a result element meets at a tap; outside of the input it meets zero.
-void input_position(IndexMap& map, const Window& w, const Ints& input, const std::vector<IndexExpr>& out_at,
-                    const std::vector<IndexExpr>& tap, const Ints& kernel) {
-  for (std::size_t s = 0; s < tap.size(); ++s) {
-    const auto axis = static_cast<std::size_t>(w.lhs[s + 2]);
-    const IndexExpr t = w.reversal[s] != 0 ? tap[s] * -1 + region::index_constant(kernel[s] - 1) : tap[s];
-    map.results[axis] =
-        window_position(map, out_at[s], t, w.strides[s], w.rhs_dilation[s], w.low[s], w.lhs_dilation[s], input[axis]);
-  }
-}
-
-Contraction of_conv(const Region& region, ValueId id) {
-  const RegionValue& v = region[id];
-  const Window w(v);
-  const Ints& input = region[v.operands[0]].dims;
-  const Ints& weights = region[v.operands[1]].dims;
-  const auto axis = [](const Ints& dims, std::int64_t a) { return dims[static_cast<std::size_t>(a)]; };
-  const std::int64_t all_groups = w.groups * w.batch_groups;
-  const std::int64_t features = axis(weights, w.rhs[0]) / std::max<std::int64_t>(1, all_groups);  // out, of one group
-  const std::int64_t channels = axis(weights, w.rhs[1]);
-  const std::int64_t images = axis(v.dims, w.out[0]);
-  const Ints kernel_axes = Window::tail(w.rhs), out_axes = Window::tail(w.out);
-  Ints kernel;
-  for (const std::int64_t a : kernel_axes) kernel.push_back(axis(weights, a));
-  const std::int64_t taps_count = product(kernel_axes, weights), positions = product(out_axes, v.dims);
-  // Where positions are the contiguous extent of the result they are n, and the images join the batch; else features
-  // are n, and images join the positions.
-  const bool positions_inside =
-      w.out[1] < *std::min_element(out_axes.begin(), out_axes.end(), std::less<>()) || out_axes.empty();
-  const bool planar = !out_axes.empty() && positions_inside;
-
-  Contraction c;
-  c.result = id;
-  c.k = channels * taps_count;
-  c.batch = all_groups * (planar ? images : 1);
-  const std::int64_t pixels = planar ? positions : positions * images;
-  c.left = v.operands[planar ? 1 : 0];
-  c.right = v.operands[planar ? 0 : 1];
-  c.m = planar ? features : pixels;
-  c.n = planar ? pixels : features;
-
-  const auto group_of = [&](const IndexMap& map) {
-    return simplify(planar ? floor_div(region::index_dim(0), images) : region::index_dim(0), map);
-  };
-  const auto image_of = [&](const IndexMap& map, const IndexExpr& pixel) {
-    return simplify(
-        planar ? floor_mod(region::index_dim(0), images) : floor_div(pixel, std::max<std::int64_t>(1, positions)), map);
-  };
-  const auto channel_of = [&](const IndexMap& map, const IndexExpr& k) {
-    return simplify(floor_div(k, std::max<std::int64_t>(1, taps_count)), map);
-  };
-
-  const auto weight_map = [&](IndexMap& map, const IndexExpr& feature, const IndexExpr& k) {
-    map.results[static_cast<std::size_t>(w.rhs[0])] = simplify(group_of(map) * features + feature, map);
-    map.results[static_cast<std::size_t>(w.rhs[1])] = channel_of(map, k);
-    const std::vector<IndexExpr> tap =
-        taps(map, simplify(floor_mod(k, std::max<std::int64_t>(1, taps_count)), map), kernel_axes, weights);
-    for (std::size_t s = 0; s < tap.size(); ++s) map.results[static_cast<std::size_t>(kernel_axes[s])] = tap[s];
-  };
-  const auto image_map = [&](IndexMap& map, const IndexExpr& pixel, const IndexExpr& k) {
-    const IndexExpr group = group_of(map);
-    // feature groups split the input's features, batch groups its images
-    const IndexExpr feature_group = w.batch_groups > 1 ? region::index_constant(0) : group;
-    const IndexExpr batch_group = w.batch_groups > 1 ? group : region::index_constant(0);
-    map.results[static_cast<std::size_t>(w.lhs[1])] = simplify(feature_group * channels + channel_of(map, k), map);
-    map.results[static_cast<std::size_t>(w.lhs[0])] = simplify(batch_group * images + image_of(map, pixel), map);
-    const IndexExpr position = simplify(planar ? pixel : floor_mod(pixel, std::max<std::int64_t>(1, positions)), map);
-    const std::vector<IndexExpr> at = taps(map, position, out_axes, v.dims);
-    const std::vector<IndexExpr> tap =
-        taps(map, simplify(floor_mod(k, std::max<std::int64_t>(1, taps_count)), map), kernel_axes, weights);
-    input_position(map, w, input, at, tap, kernel);
-  };
-  c.left_map = map_over({c.batch, c.m, c.k}, region[c.left].dims.size());
-  c.right_map = map_over({c.batch, c.k, c.n}, region[c.right].dims.size());
-  if (planar) {
-    weight_map(c.left_map, region::index_dim(1), region::index_dim(2));
-    image_map(c.right_map, region::index_dim(2), region::index_dim(1));
-  } else {
-    image_map(c.left_map, region::index_dim(1), region::index_dim(2));
-    weight_map(c.right_map, region::index_dim(2), region::index_dim(1));
-  }
-  c.result_map = map_over({c.batch, c.m, c.n}, v.dims.size());
-  const IndexExpr feature = region::index_dim(planar ? 1 : 2), pixel = region::index_dim(planar ? 2 : 1);
-  c.result_map.results[static_cast<std::size_t>(w.out[1])] =
-      simplify(group_of(c.result_map) * features + feature, c.result_map);
-  c.result_map.results[static_cast<std::size_t>(w.out[0])] = image_of(c.result_map, pixel);
-  const IndexExpr position =
-      simplify(planar ? pixel : floor_mod(pixel, std::max<std::int64_t>(1, positions)), c.result_map);
-  spread(c.result_map, position, out_axes, v.dims);
   return c;
 }
 
@@ -240,7 +112,7 @@ std::expected<region::AccessRoot, Refusal> output_root(const Region& region, con
 
 }  // namespace
 
-std::expected<Contraction, Refusal> analyse_contraction(const Region& region) {
+std::expected<Contraction, Refusal> analyse_contraction(const Region& region, Target::Family family) {
   ValueId result;
   for (std::size_t i = 0; i < region.values.size(); ++i) {
     const RegionValue& v = region.values[i];
@@ -257,10 +129,12 @@ std::expected<Contraction, Refusal> analyse_contraction(const Region& region) {
   if (v.elements() == 0) return refuse("the result has no elements");
   if (!ops::is_float(v.dtype) && !ops::is_integer(v.dtype))
     return refuse(fmt::format("no contraction of {}", ops::name(v.dtype)));
-  Contraction c = v.op_class == ops::OpClass::kContraction ? of_dot(region, result) : of_conv(region, result);
+  const bool conv = v.op_class == ops::OpClass::kConvolution;
+  if (conv && v.dims.size() > 5) return refuse(fmt::format("a convolution over {} axes", v.dims.size() - 2));
+  Contraction c = conv ? of_conv(region, result, family) : of_dot(region, result);
   const auto stop = [&](ValueId id) { return id == result; };
   for (const auto& [operand, map] : {std::pair(c.left, c.left_map), std::pair(c.right, c.right_map)}) {
-    IndexMap open = map;
+    IndexMap open = conv && operand == c.conv->image ? c.conv->image_map : map;
     open.constraints.clear();
     const auto graph = region::trace_accesses(region, {{operand, open}}, stop);
     if (!graph) return refuse(graph.error().diagnostics.front().message);
@@ -277,9 +151,59 @@ std::expected<Contraction, Refusal> analyse_contraction(const Region& region) {
 
 namespace {
 
-// tile = {m, n of a register tile, n of a task, m-splits}
+std::int64_t pieces(std::int64_t extent, std::int64_t size) { return (extent + size - 1) / size; }
+
+// The register tile that computes m x n in the fewest cycles, as a core with two multipliers and two loads a cycle
+// takes them: sums wait four cycles for themselves, and what stands over the edge is computed too.
+void choose_registers(CpuTiles& tiles, std::int64_t m, std::int64_t n, bool lanes_differ, std::int64_t lanes,
+                      const Target& target) {
+  double least = 0;
+  for (std::int64_t rows = 1; rows <= std::min<std::int64_t>(m, target.vector_registers); ++rows)
+    for (std::int64_t vectors = 1; vectors <= pieces(n, lanes); ++vectors) {
+      if (rows * vectors + std::min(rows, vectors) + 1 > target.vector_registers) break;
+      const auto products = static_cast<double>(rows * vectors);
+      const double loads = lanes_differ ? products + static_cast<double>(vectors) : static_cast<double>(rows + vectors);
+      const double cycles = std::max({products / 2, loads / 2, 4.0}) + 0.5;
+      const double all = cycles * static_cast<double>(pieces(m, rows) * pieces(n, vectors * lanes));
+      if (least != 0 && all >= least) continue;
+      least = all;
+      tiles.rows = rows;
+      tiles.columns = vectors * lanes;
+    }
+}
+
+CpuTiles cut_for_cpu(const Contraction& c, std::int64_t width, std::int64_t lanes, const Target& target) {
+  CpuTiles tiles;
+  const bool planar = c.conv && c.conv->planar;
+  std::int64_t m = c.m, n = c.n, tasks = c.batch;
+  if (c.conv) {
+    cut_positions(tiles, c, width, target);
+    const ConvAxis &d = c.conv->axes[0], &h = c.conv->axes[1], &w = c.conv->axes[2];
+    if (planar)
+      n = Patch(*c.conv, 1, tiles.height, tiles.width).reach;
+    else
+      m = tiles.height * tiles.width;
+    tasks *= d.out * pieces(h.out, tiles.height) * pieces(w.out, tiles.width) * (planar ? 1 : c.conv->images);
+  }
+  choose_registers(tiles, m, n, c.conv && c.conv->multiplier > 0, lanes, target);
+  const std::int64_t panels = pieces(n, tiles.columns), enough = 8 * target.cores;
+  if (planar) {
+    tiles.together = panels;
+  } else {
+    // A task meets all of its rows with these columns of the right operand: about half of the second-level cache.
+    const std::int64_t column_bytes = std::max<std::int64_t>(1, c.k * tiles.columns * width);
+    tiles.together =
+        std::clamp<std::int64_t>(target.l2_bytes / 2 / column_bytes, 1, c.conv ? panels : std::max<std::int64_t>(1, 128 / tiles.columns));
+    while (tiles.together > 1 && tasks * pieces(panels, tiles.together) < (c.conv ? 1 : enough)) --tiles.together;
+    tasks *= pieces(panels, tiles.together);
+  }
+  if (!c.conv || planar)
+    tiles.splits = std::clamp<std::int64_t>(enough / std::max<std::int64_t>(1, tasks), 1, pieces(m, tiles.rows));
+  return tiles;
+}
+
 Fit fit_contraction(const Region& region, const Target& target, bool conv) {
-  const auto c = analyse_contraction(region);
+  const auto c = analyse_contraction(region, target.family);
   if (!c) return std::unexpected(c.error());
   if ((region[c->result].op_class == ops::OpClass::kConvolution) != conv)
     return refuse(conv ? "there is no convolution" : "there is no dot");
@@ -290,25 +214,18 @@ Fit fit_contraction(const Region& region, const Target& target, bool conv) {
   r.live_values = 4 + static_cast<std::int64_t>(region.values.size());
   if (target.family == Target::Family::kCpu) {
     s.vector = std::max<std::int64_t>(1, target.vector_bits / 8 / width);
-    const std::int64_t vectors = c->n > s.vector ? 2 : 1;
-    const std::int64_t rows =
-        std::max<std::int64_t>(1, std::min<std::int64_t>((target.vector_registers - vectors - 1) / vectors, c->m));
-    const std::int64_t panel = vectors * s.vector, panels = (c->n + panel - 1) / panel;
-    // A task packs its columns of the right operand once and meets all rows with them; about half of the second-level
-    // cache.
-    std::int64_t together =
-        std::clamp<std::int64_t>(target.l2_bytes / 2 / std::max<std::int64_t>(1, c->k * panel * width), 1, 8);
-    while (together > 1 && c->batch * ((panels + together - 1) / together) < 16) --together;
-    const std::int64_t tasks = c->batch * ((panels + together - 1) / together);
-    const std::int64_t row_panels = (c->m + rows - 1) / rows;
-    const std::int64_t splits = std::clamp<std::int64_t>(16 / std::max<std::int64_t>(1, tasks), 1, row_panels);
-    s.tile = {rows, panel, together, splits};
-    r.registers = rows * vectors + vectors + 1;
+    const CpuTiles tiles = cut_for_cpu(*c, width, s.vector, target);
+    s.tile = tiles.list();
+    const bool planar = c->conv && c->conv->planar;
+    const std::int64_t blocks = planar ? 1 : pieces(pieces(c->n, tiles.columns), tiles.together);
+    r.registers = tiles.rows * tiles.columns / s.vector + 3;
     r.live_values = std::min<std::int64_t>(r.live_values, target.vector_registers - 4);
-    r.parallelism = tasks * splits;
-    r.scratch_bytes = (together * panel + rows) * c->k * width;
-    r.reread_bytes = c->batch * c->m * c->k * width * ((panels + together - 1) / together - 1) +
-                     c->batch * c->n * c->k * width * splits;
+    r.parallelism = c->batch * blocks * tiles.splits;
+    if (conv)
+      r.parallelism *= c->conv->axes[0].out * pieces(c->conv->axes[1].out, tiles.height) *
+                       pieces(c->conv->axes[2].out, tiles.width) * (planar ? 1 : c->conv->images);
+    r.scratch_bytes = (tiles.together * tiles.columns + tiles.rows) * c->k * width;
+    r.reread_bytes = c->batch * c->m * c->k * width * (blocks - 1) + c->batch * c->n * c->k * width * tiles.splits;
   } else {
     s.tile = {64, 64, 16};
     s.threads = 256;

@@ -35,6 +35,13 @@ struct Model {
     return builder.parameter(Type::tensor(dtype, ops::Shape(dims.begin(), dims.end())),
                              "x" + std::to_string(graph.inputs.size()));
   }
+  Value weight(DType dtype, Ints dims) {
+    const Type type = Type::tensor(dtype, ops::Shape(dims.begin(), dims.end()));
+    auto made = interpret::random_weight(type, 5, weights++);
+    REQUIRE(made.has_value());
+    return builder.constant(*std::move(made));
+  }
+  std::uint64_t weights = 0;
   Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
     const Result<Value> made = builder.add(name, std::move(operands), attrs);
     INFO(name << " " << (made ? "" : print_error(made.error())));
@@ -49,7 +56,8 @@ struct Model {
 };
 
 /// Plans, compiles and runs on the CPU with one thread and two, and holds every group against the reference evaluator.
-std::size_t groups_when_right(Model& model, std::vector<Value> results, bool fuse) {
+/// Constants are laid out at load, or by every run.
+std::size_t groups_when_right(Model& model, std::vector<Value> results, bool fuse, bool prepack = true) {
   model.builder.set_results(std::move(results));
   extract::FusionOptions options;
   options.fuse = fuse;
@@ -63,7 +71,9 @@ std::size_t groups_when_right(Model& model, std::vector<Value> results, bool fus
   for (const plan::Group& group : c.plan->groups) {
     INFO(group.unsupported << region::print(group.region));
     REQUIRE(group.unsupported.empty());
-    Result<kernel::Kernel> kernel = kernel::lower(group.region, group.schedule, c.device.shape, group.name);
+    std::vector<bool> constants = prepack ? plan::known_at_load(*c.plan, group) : std::vector<bool>();
+    Result<kernel::Kernel> kernel =
+        kernel::lower(group.region, group.schedule, c.device.shape, group.name, std::move(constants));
     INFO((kernel ? "" : print_error(kernel.error())));
     REQUIRE(kernel.has_value());
     c.kernels.push_back(*std::move(kernel));
@@ -226,6 +236,27 @@ TEST_CASE("contractions are right for every layout, size and dtype", "[driver]")
             dot(x, yt, {}, {}, {0, 2}, {1, 2})});
 }
 
+TEST_CASE("contractions with weights laid out at load are right", "[driver]") {
+  const DType dtype = GENERATE(DType::kF32, DType::kBF16, DType::kS32);
+  const bool prepack = GENERATE(true, false);
+  Model m;
+  std::vector<Value> results;
+  for (const auto& [mm, n, k] : std::vector<std::array<std::int64_t, 3>>{
+           {1, 1, 1}, {1, 300, 70}, {1, 10, 129}, {37, 70, 41}, {128, 96, 64}, {5, 200, 16}}) {
+    const Value x = m.in(dtype, {mm, k}), w = m.weight(dtype, {k, n}), wt = m.weight(dtype, {n, k});
+    results.push_back(m.op("dot", {x, w}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}}));
+    results.push_back(m.op("dot", {x, wt}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{1}}}));
+    results.push_back(m.op("dot", {wt, x}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{1}}}));
+  }
+  const Value x = m.in(dtype, {3, 9, 20}), w = m.weight(dtype, {3, 20, 33});
+  results.push_back(m.op("dot", {x, w},
+                         {{"lhs_batch", Ints{0}},
+                          {"rhs_batch", Ints{0}},
+                          {"lhs_contract", Ints{2}},
+                          {"rhs_contract", Ints{1}}}));
+  groups_when_right(m, results, false, prepack);
+}
+
 TEST_CASE("what follows a contraction is computed in its tile", "[driver]") {
   Model m;
   const Value x = m.in(DType::kF32, {37, 64}), w = m.in(DType::kF32, {64, 50}), bias = m.in(DType::kF32, {50}),
@@ -236,39 +267,133 @@ TEST_CASE("what follows a contraction is computed in its tile", "[driver]") {
   CHECK(fused(m, {m.op("add", {turned, residual})}) == 1);
 }
 
-TEST_CASE("convolutions are right for every window and layout", "[driver]") {
-  struct Case {
-    Ints input, weights;
-    ops::Attrs attrs;
+namespace {
+
+struct ConvCase {
+  Ints input, weights;
+  ops::Attrs attrs;
+};
+
+// The same convolution with channels last: image and result NHWC, weights HWIO (any number of spatial axes).
+ConvCase channels_last(ConvCase c) {
+  const auto turned = [](const Ints& dims, bool weights) {
+    Ints out(dims.begin() + 2, dims.end());
+    out.push_back(weights ? dims[1] : dims[0]);
+    out.push_back(weights ? dims[0] : dims[1]);
+    if (weights) return out;
+    out.erase(out.end() - 2);
+    out.insert(out.begin(), dims[0]);
+    return out;
   };
-  const Ints nchw{0, 1, 2, 3}, nhwc{0, 3, 1, 2}, hwio{3, 2, 0, 1};
-  const std::vector<Case> cases{
-      {{1, 3, 9, 11}, {4, 3, 3, 3}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
-      {{2, 4, 8, 8},
-       {6, 2, 3, 2},
-       {{"groups", std::int64_t{2}}, {"strides", Ints{2, 1}}, {"pad_low", Ints{0, 1}}, {"pad_high", Ints{1, 0}}}},
-      {{1, 8, 14, 14}, {8, 1, 3, 3}, {{"groups", std::int64_t{8}}, {"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
-      {{1, 3, 7, 7}, {5, 3, 2, 2}, {{"rhs_dilation", Ints{2, 3}}, {"pad_low", Ints{2, -1}}, {"pad_high", Ints{1, 2}}}},
+  const auto rank = static_cast<std::int64_t>(c.input.size());
+  Ints image{0, rank - 1}, weights{rank - 1, rank - 2};
+  for (std::int64_t s = 0; s < rank - 2; ++s) {
+    image.push_back(s + 1);
+    weights.push_back(s);
+  }
+  c.input = turned(c.input, false);
+  c.weights = turned(c.weights, true);
+  c.attrs.set("lhs_spec", image);
+  c.attrs.set("out_spec", image);
+  c.attrs.set("rhs_spec", weights);
+  return c;
+}
+
+ops::Attrs window(Ints strides, Ints low, Ints high, Ints dilation, std::int64_t groups = 1) {
+  return {{"strides", std::move(strides)},
+          {"pad_low", std::move(low)},
+          {"pad_high", std::move(high)},
+          {"rhs_dilation", std::move(dilation)},
+          {"groups", groups}};
+}
+
+const std::vector<ConvCase>& conv_cases() {
+  static const std::vector<ConvCase> all{
+      {{1, 3, 9, 11}, {4, 3, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1})},
+      {{2, 4, 8, 8}, {6, 2, 3, 2}, window({2, 1}, {0, 1}, {1, 0}, {1, 1}, 2)},
+      {{1, 3, 7, 7}, {5, 3, 2, 2}, window({1, 1}, {2, -1}, {1, 2}, {2, 3})},
+      {{1, 5, 23, 29}, {7, 5, 3, 5}, window({2, 3}, {1, 2}, {0, 1}, {1, 1})},    // strides with phases of their own
+      {{1, 2, 20, 17}, {3, 2, 3, 3}, window({3, 2}, {2, 1}, {2, 2}, {2, 3})},    // strides and dilation
+      {{1, 3, 12, 12}, {4, 3, 1, 1}, window({2, 2}, {0, 0}, {0, 0}, {1, 1})},    // strides greater than the window
+      {{2, 19, 5, 5}, {23, 19, 1, 1}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},   // nothing but a product
+      {{1, 6, 40, 40}, {9, 6, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1})},    // in pieces
+      {{1, 20, 33, 31}, {17, 20, 3, 3}, window({1, 1}, {0, 2}, {1, 0}, {1, 1})},
+      {{1, 8, 14, 14}, {8, 1, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1}, 8)},  // a group of each channel
+      {{2, 11, 9, 9}, {11, 1, 3, 3}, window({2, 2}, {1, 0}, {0, 1}, {1, 1}, 11)},
+      {{1, 16, 7, 7}, {16, 1, 5, 5}, window({1, 1}, {0, 0}, {0, 0}, {1, 1}, 16)},
+      {{1, 3, 10, 10}, {6, 1, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1}, 3)},  // two features of each channel
+      {{1, 12, 8, 8}, {20, 3, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1}, 4)},
+      {{1, 24, 1, 1}, {33, 24, 1, 1}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},    // one position
+      {{3, 4, 3, 3}, {5, 4, 3, 3}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},
+      {{1, 4, 4, 4}, {4, 1, 4, 4}, window({1, 1}, {0, 0}, {0, 0}, {1, 1}, 4)},
+      {{2, 3, 17}, {4, 3, 5}, window({2}, {1}, {3}, {1})},
+      {{1, 2, 1500}, {3, 2, 9}, window({1}, {4}, {4}, {1})},                      // one long row, in pieces
+      {{1, 3, 1400}, {9, 3, 4}, window({3}, {1}, {1}, {2})},
+      {{1, 2, 4, 5, 6}, {3, 2, 2, 2, 2}, window({1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {1, 1, 1})},
+      {{1, 3, 6, 7, 5}, {4, 3, 3, 3, 3}, window({2, 1, 2}, {1, 1, 0}, {1, 0, 1}, {1, 2, 1})},
       {{1, 3, 5, 4},
        {2, 3, 3, 3},
        {{"lhs_dilation", Ints{2, 2}}, {"reversal", Ints{1, 1}}, {"pad_low", Ints{2, 1}}, {"pad_high", Ints{2, 2}}}},
-      {{1, 9, 10, 6},
-       {3, 3, 6, 12},
-       {{"lhs_spec", nhwc}, {"rhs_spec", hwio}, {"out_spec", nhwc}, {"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}}},
-      {{2, 6, 6, 16}, {1, 1, 16, 40}, {{"lhs_spec", nhwc}, {"rhs_spec", hwio}, {"out_spec", nhwc}}},
+      {{1, 3, 7, 5},
+       {2, 3, 3, 2},
+       {{"lhs_dilation", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"pad_low", Ints{1, -1}}, {"pad_high", Ints{2, 2}}}},
       {{4, 3, 6, 6}, {4, 3, 3, 3}, {{"batch_groups", std::int64_t{2}}}},
   };
-  for (const Case& c : cases) {
-    INFO("input " << c.input.size() << " first extents " << c.input[1] << " " << c.input[2]);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("convolutions are right for every window and layout", "[driver]") {
+  const bool last = GENERATE(false, true), constant = GENERATE(false, true);
+  Model m;
+  std::vector<Value> results;
+  for (const ConvCase& given : conv_cases()) {
+    const ConvCase c = last ? channels_last(given) : given;
+    const Value x = m.in(DType::kF32, c.input);
+    results.push_back(m.op("conv", {x, constant ? m.weight(DType::kF32, c.weights) : m.in(DType::kF32, c.weights)},
+                           c.attrs));
+  }
+  alone(m, results);
+}
+
+TEST_CASE("convolutions are right for every dtype", "[driver]") {
+  const DType dtype = GENERATE(DType::kF64, DType::kF16, DType::kBF16, DType::kS32, DType::kS8, DType::kU64);
+  Model m;
+  std::vector<Value> results;
+  for (const std::size_t i : {0, 1, 3, 5, 9, 12, 14, 17, 21, 22})
+    for (const bool last : {false, true}) {
+      const ConvCase c = last ? channels_last(conv_cases()[i]) : conv_cases()[i];
+      const Value x = m.in(dtype, c.input), w = last ? m.weight(dtype, c.weights) : m.in(dtype, c.weights);
+      results.push_back(m.op("conv", {x, w}, c.attrs));
+    }
+  alone(m, results);
+}
+
+TEST_CASE("convolutions between mixed layouts are right", "[driver]") {
+  const Ints nchw{0, 1, 2, 3}, nhwc{0, 3, 1, 2};
+  for (const bool image_last : {false, true}) {
     Model m;
-    const Value x = m.in(DType::kF32, c.input), w = m.in(DType::kF32, c.weights);
+    const Value x = m.in(DType::kF32, image_last ? Ints{1, 9, 10, 6} : Ints{1, 6, 9, 10});
+    const Value w = m.weight(DType::kF32, {5, 6, 3, 3});
+    alone(m, {m.op("conv", {x, w},
+                   {{"lhs_spec", image_last ? nhwc : nchw},
+                    {"out_spec", image_last ? nchw : nhwc},
+                    {"pad_low", Ints{1, 1}},
+                    {"pad_high", Ints{1, 1}}})});
+  }
+}
+
+TEST_CASE("what stands before and behind a convolution is computed in its tile", "[driver]") {
+  const bool last = GENERATE(false, true), constant = GENERATE(false, true);
+  for (const std::size_t i : {0, 1, 3, 7, 9, 10, 13}) {
+    Model m;
+    const ConvCase c = last ? channels_last(conv_cases()[i]) : conv_cases()[i];
+    const Value x = m.in(DType::kF32, c.input),
+                w = constant ? m.weight(DType::kF32, c.weights) : m.in(DType::kF32, c.weights);
     const Value y = m.op("conv", {x, w}, c.attrs);
     CHECK(fused(m, {m.op("max", {m.op("mul", {y, y}), y})}) == 1);
   }
-  Model m;
-  const Value x = m.in(DType::kF32, {2, 3, 17}), w = m.in(DType::kF32, {4, 3, 5}),
-              x3 = m.in(DType::kBF16, {1, 2, 4, 5, 6}), w3 = m.in(DType::kBF16, {3, 2, 2, 2, 2});
-  alone(m, {m.op("conv", {x, w}, {{"strides", Ints{2}}}), m.op("conv", {x3, w3})});
 }
 
 TEST_CASE("windows are right with padding, strides and dilation", "[driver]") {

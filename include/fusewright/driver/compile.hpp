@@ -32,6 +32,7 @@ struct CompileOptions {
   std::map<std::int64_t, ops::TensorHandle> data;   ///< input_N of `--data`, by N
   std::vector<std::string> freeze;
   bool random_weights = false;
+  bool prepack = true;  ///< kernels may lay out weights once at load; not where they are written for others
   std::uint64_t seed = 0;
   saturate::Limits limits;
   std::function<void(const std::string& phase)> progress;  ///< told as each phase begins

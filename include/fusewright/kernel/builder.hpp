@@ -45,12 +45,15 @@ class KernelBuilder {
   void barrier();
   /// Statements made in `body` become one launch; grid, threads and parallel are read off its outer loops.
   void launch(std::string name, const std::function<void()>& body);
+  /// The same, to be run once at load.
+  void prepare(std::string name, const std::function<void()>& body);
 
   Kernel finish();  ///< verified (checked)
 
  private:
   ExprId intern(Expr expr);
   void append(Stmt stmt);
+  Launch make_launch(std::string name, const std::function<void()>& body);
   std::vector<StmtId> collect(const std::function<void()>& body);
 
   Kernel kernel_;

@@ -22,6 +22,8 @@ struct Counters {
 class Executable {
  public:
   virtual ~Executable() = default;
+  /// Runs what the kernel prepares at load: needs the addresses of the inputs that it reads and of packed buffers.
+  virtual Status prepare(std::size_t, const std::vector<void*>&, int) { return {}; }
   /// Runs all launches of kernel `index` in order and waits for them. `buffers` are the addresses of the kernel's
   /// global buffers in order, in host memory (cuda: device memory made by its runtime). Results do not depend on
   /// `threads`. An Error of kind kCheckFailed is what the simulator found (a race, divergence, an access out of

@@ -30,8 +30,8 @@ struct Buffer {
   std::int64_t elements = 0;
   Space space = Space::kGlobal;
   /// Global: inputs are read only, outputs and temporaries (which live from one launch of the kernel to the next) are
-  /// written.
-  enum class Role : std::uint8_t { kInput, kOutput, kTemporary } role = Role::kInput;
+  /// written. Packed ones are written by `Kernel::prepare` and kept from then on.
+  enum class Role : std::uint8_t { kInput, kOutput, kTemporary, kPacked } role = Role::kInput;
 };
 
 /// A scalar expression; inside a vector loop it is a vector with one lane for each iteration. Expressions are pure and
@@ -108,7 +108,8 @@ struct Launch {
 
 enum class TargetFamily : std::uint8_t { kCpu, kGpu };
 
-/// One fused kernel in the loop-nest language. Arguments: all global buffers in order (inputs, outputs, temporaries).
+/// One fused kernel in the loop-nest language. Arguments: all global buffers in order (inputs, outputs, then temporaries
+/// and packed ones).
 struct Kernel {
   std::string name;
   TargetFamily family = TargetFamily::kCpu;
@@ -116,6 +117,8 @@ struct Kernel {
   std::vector<Var> vars;
   std::vector<Expr> exprs;
   std::vector<Stmt> stmts;
+  /// Run once, in order, when the model is loaded: they read inputs that are known by then and write packed buffers.
+  std::vector<Launch> prepare;
   std::vector<Launch> launches;
 
   const Buffer& operator[](BufferId id) const { return buffers[id.index]; }

@@ -81,6 +81,9 @@ struct Plan {
 /// is a bug.
 Status verify(const Plan& plan);
 
+/// By input of the group: whether its value is known when the model is loaded.
+std::vector<bool> known_at_load(const Plan& plan, const Group& group);
+
 /// Where every materialised tensor lives: one arena, lifetimes that do not overlap share bytes.
 struct BufferPlan {
   struct Slot {

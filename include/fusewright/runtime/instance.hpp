@@ -21,7 +21,7 @@ struct GroupRun {
 using GroupObserver =
     std::function<Status(std::size_t group, std::span<const ops::Tensor> inputs, std::span<const ops::Tensor> outputs)>;
 
-/// A plan ready to run: weights folded, memory laid out, kernels loaded.
+/// A plan ready to run: weights folded and laid out, memory planned, kernels loaded.
 class Instance {
  public:
   /// @param kernels one for each group of the plan, in order, which `executable` was compiled from.
@@ -44,6 +44,7 @@ class Instance {
  private:
   Instance() = default;
   Status fold_constants();
+  Status prepare(const std::vector<kernel::Kernel>& kernels);
   Result<ops::Tensor> output(plan::Value value);
 
   std::shared_ptr<const plan::Plan> plan_;
@@ -52,7 +53,7 @@ class Instance {
   std::vector<std::pair<plan::Value, ops::Tensor>> slots_;      // intermediates in the arena, sorted
   std::vector<std::pair<plan::Value, ops::Tensor>>
       outputs_;                                        // of the last run; used again once the caller let go of them
-  std::vector<std::vector<ops::Tensor>> temporaries_;  // by group
+  std::vector<std::vector<ops::Tensor>> temporaries_;  // by group, packed weights among them
   std::int64_t arena_bytes_ = 0;
 };
 
