@@ -4,6 +4,8 @@
 #include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+
 #include "backends/llvm/expressions.hpp"
 #include "fusewright/support/check.hpp"
 
@@ -315,9 +317,25 @@ class LaunchEmitter {
     body(s.body);
     llvm::Value* next = builder_.CreateAdd(i, builder_.getInt64(1), "", true, true);
     i->addIncoming(next, builder_.GetInsertBlock());
-    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, after);
+    llvm::BranchInst* again = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, after);
+    if (written_out(s)) keep_rolled(again);
     after->moveAfter(&function_->back());
     builder_.SetInsertPoint(after);
+  }
+
+  // The template chose how much of the body stands in a row; more would not fit the registers.
+  bool written_out(const Stmt& s) const {
+    return std::any_of(s.body.begin(), s.body.end(), [&](StmtId id) {
+      return kernel_[id].kind == Stmt::Kind::kFor && kernel_[id].loop == LoopKind::kUnrolled;
+    });
+  }
+
+  void keep_rolled(llvm::BranchInst* again) {
+    llvm::LLVMContext& context = module_.getContext();
+    llvm::Metadata* no = llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"));
+    llvm::MDNode* loop = llvm::MDNode::getDistinct(context, {nullptr, no});
+    loop->replaceOperandWith(0, loop);
+    again->setMetadata(llvm::LLVMContext::MD_loop, loop);
   }
 
   // Grid and thread loops are the machine's: each thread runs the body once.

@@ -136,8 +136,8 @@ Result<std::unique_ptr<kernel::Executable>> compile_x86(const std::vector<Kernel
     const Kernel& kernel = kernels[i];
     const std::vector<std::string>& symbols = names[number[i]];
     std::size_t next = 0;
-    for (const auto& [launches, steps] : {std::pair(&kernel.prepare, &loaded[i].prepare),
-                                          std::pair(&kernel.launches, &loaded[i].launches)})
+    for (const auto& [launches, steps] :
+         {std::pair(&kernel.prepare, &loaded[i].prepare), std::pair(&kernel.launches, &loaded[i].launches)})
       for (const kernel::Launch& launch : *launches) {
         FW_TRY(const LaunchFunction function, loader->find(symbols[next++]));
         steps->push_back({function, launch.parallel});

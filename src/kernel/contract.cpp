@@ -50,9 +50,7 @@ ExprId ContractionLowering::operand(ValueId value, const IndexMap& map, std::vec
 
 void ContractionLowering::store_outputs(ExprId batch, ExprId m, ExprId n, ExprId sum) {
   const ExprId result = b_.let("sum", b_.convert(region_[c_.result].dtype, sum));
-  const auto lookup = [&](ValueId v, const IndexMap&) {
-    return v == c_.result ? std::optional(result) : std::nullopt;
-  };
+  const auto lookup = [&](ValueId v, const IndexMap&) { return v == c_.result ? std::optional(result) : std::nullopt; };
   Elements elements(b_, region_, buffers_.captures, {batch, m, n}, lookup,
                     [this](ValueId v) { return v == c_.result; });
   const Result<std::vector<ExprId>> values = elements.emit(c_.outputs);

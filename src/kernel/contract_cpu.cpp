@@ -47,8 +47,8 @@ void CpuContraction::place(Operand& operand, const char* name, std::int64_t pane
     return;
   }
   operand.from = Operand::From::kPrepared;
-  operand.buffer = b_.buffer(name, acc_, operand.entries * operand.panels() * panel, Space::kGlobal,
-                             Buffer::Role::kPacked);
+  operand.buffer =
+      b_.buffer(name, acc_, operand.entries * operand.panels() * panel, Space::kGlobal, Buffer::Role::kPacked);
   b_.prepare(in_.name + "_" + name, [&] {
     b_.loop(LoopKind::kParallel, "task", operand.entries * operand.panels(), [&](ExprId task) {
       const ExprId entry = b_.floor_div(task, operand.panels());
@@ -107,8 +107,8 @@ void CpuContraction::pack(const Operand& operand, ExprId base, ExprId batch, Exp
     });
   };
   if (operand.extent % width == 0) return rows(true);
-  b_.when(b_.less(b_.add(first, b_.index(width - 1)), b_.index(operand.extent)), [&] { rows(true); },
-          [&] { rows(false); });
+  b_.when(
+      b_.less(b_.add(first, b_.index(width - 1)), b_.index(operand.extent)), [&] { rows(true); }, [&] { rows(false); });
 }
 
 // The columns of the right operand that a task meets its rows with.
@@ -120,9 +120,8 @@ void CpuContraction::pack_block(const Block& block) {
 }
 
 void CpuContraction::write() {
-  b_.launch(in_.name, [&] {
-    b_.loop(LoopKind::kParallel, "task", tasks(), [&](ExprId task) { compute(enter(task)); });
-  });
+  b_.launch(in_.name,
+            [&] { b_.loop(LoopKind::kParallel, "task", tasks(), [&](ExprId task) { compute(enter(task)); }); });
 }
 
 void CpuContraction::compute(const Block& block) {
@@ -134,7 +133,14 @@ void CpuContraction::compute(const Block& block) {
   });
 }
 
+// A few taps of a depthwise convolution need no loop.
+bool CpuContraction::in_a_row() const {
+  constexpr std::int64_t kProducts = 160;  // of vectors
+  return c_.k * tiles_.rows * tiles_.columns / lanes_ <= kProducts;
+}
+
 void CpuContraction::over_k(const std::function<void(const Ks&)>& body) {
+  const LoopKind kind = in_a_row() ? LoopKind::kUnrolled : LoopKind::kSerial;
   Ks ks;
   const std::function<void()> next = [&] {
     if (ks.size() == k_extents_.size()) return body(ks);
@@ -145,7 +151,7 @@ void CpuContraction::over_k(const std::function<void(const Ks&)>& body) {
       ks.pop_back();
     };
     if (extent == 1) return inside(b_.index(0));
-    b_.loop(LoopKind::kSerial, "k", b_.index(extent), inside);
+    b_.loop(kind, "k", b_.index(extent), inside);
   };
   next();
 }
@@ -284,12 +290,12 @@ class CpuDot final : public CpuContraction {
     block.m0 = b_.let("m0", b_.mul(block.row_panel0, tiles_.rows));
     block.rows = b_.let("rows", b_.sub(b_.index(c_.m), block.m0));
     block.panel0 = b_.let("first_panel", b_.mul(number, tiles_.together));
-    block.panels =
-        b_.let("panels", b_.min(b_.index(tiles_.together), b_.sub(b_.index(right_.panels()), block.panel0)));
+    block.panels = b_.let("panels", b_.min(b_.index(tiles_.together), b_.sub(b_.index(right_.panels()), block.panel0)));
     block.n0 = b_.let("n0", b_.mul(block.panel0, tiles_.columns));
-    block.columns = blocks_ == 1 ? b_.index(c_.n)
-                                 : b_.let("columns", b_.min(b_.index(tiles_.together * tiles_.columns),
-                                                            b_.sub(b_.index(c_.n), block.n0)));
+    block.columns =
+        blocks_ == 1
+            ? b_.index(c_.n)
+            : b_.let("columns", b_.min(b_.index(tiles_.together * tiles_.columns), b_.sub(b_.index(c_.n), block.n0)));
     if (right_.from == Operand::From::kPanels) pack_block(block);
     return block;
   }

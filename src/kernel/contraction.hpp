@@ -79,6 +79,7 @@ class CpuContraction : public ContractionLowering {
   virtual void gather_sums() {}
 
   bool lies_well(const Operand& operand, std::size_t contiguous) const;
+  bool in_a_row() const;
   bool known_at_load(region::ValueId value) const;
   void place(Operand& operand, const char* name, std::int64_t panels_of_task);
   void pack(const Operand& operand, ExprId base, ExprId batch, ExprId first);

@@ -27,11 +27,8 @@ class CpuConv final : public CpuContraction {
         g_(*c_.conv),
         channels_(g_.multiplier > 0 ? c_.n / g_.multiplier : g_.channels),
         patch_(g_, channels_, tiles_.height, tiles_.width) {
-    const std::int64_t depth = g_.axes[0].taps, height = g_.axes[1].taps, width = g_.axes[2].taps;
-    if (g_.channels_inner)
-      k_extents_ = {depth, height, width, g_.channels};
-    else
-      k_extents_ = {g_.channels, depth, height, width};
+    const std::int64_t taps = g_.axes[0].taps * g_.axes[1].taps * g_.axes[2].taps;
+    k_extents_ = g_.channels_inner ? std::vector{taps, g_.channels} : std::vector{g_.channels, taps};
     Operand& weights = g_.planar ? left_ : right_;
     weights.entries = g_.multiplier > 0 ? 1 : g_.groups;
     weights.stride = g_.planar ? g_.images : 1;
@@ -47,6 +44,7 @@ class CpuConv final : public CpuContraction {
     else
       image().buffer = b_.buffer("patch", acc_, filled() + tiles_.columns, Space::kLocal);
     tile_ = b_.buffer("tile", acc_, tiles_.rows * tiles_.columns, Space::kLocal);
+    if (taps > 1 && !in_a_row()) offsets_ = b_.buffer("offsets", DType::kS64, taps, Space::kLocal);
     sums_ = stored_ = b_.buffer("sums", acc_, tiles_.rows * pitch_ + lanes_, Space::kLocal);
     if (apart()) {
       stored_pitch_ = tiles_.height * tiles_.width + lanes_;
@@ -57,7 +55,7 @@ class CpuConv final : public CpuContraction {
  private:
   /// Where in the image a task is.
   struct Place {
-    ExprId image, channel;     // of the whole tensor
+    ExprId image, channel;      // of the whole tensor
     ExprId depth, row, column;  // first result position
   };
 
@@ -114,8 +112,8 @@ class CpuConv final : public CpuContraction {
       return extent % size == 0 ? b_.index(size) : b_.min(b_.index(size), b_.sub(b_.index(extent), at));
     };
     const ExprId first = b_.add(b_.mul(b_.add(b_.mul(place.depth, h.out), place.row), w.out), place.column);
-    const ExprId count = b_.let(
-        "count", b_.mul(within(place.row, tiles_.height, h.out), within(place.column, tiles_.width, w.out)));
+    const ExprId count =
+        b_.let("count", b_.mul(within(place.row, tiles_.height, h.out), within(place.column, tiles_.width, w.out)));
     Block block;
     block.entry = group;
     if (g_.planar) {
@@ -135,16 +133,17 @@ class CpuConv final : public CpuContraction {
       block.m0 = b_.let("m0", b_.add(b_.mul(image, g_.positions()), first));
       block.rows = count;
       block.row_panel0 = b_.index(0);
-      block.row_panels =
-          b_.let("row_panels", b_.floor_div(b_.add(count, b_.index(tiles_.rows - 1)), tiles_.rows));
+      block.row_panels = b_.let("row_panels", b_.floor_div(b_.add(count, b_.index(tiles_.rows - 1)), tiles_.rows));
       block.panel0 = b_.let("first_panel", b_.mul(part, panels_));
       block.panels = b_.let("panels", b_.min(b_.index(panels_), b_.sub(b_.index(right_.panels()), block.panel0)));
       block.n0 = b_.let("n0", b_.mul(block.panel0, tiles_.columns));
-      block.columns =
-          b_.let("columns", b_.min(b_.index(panels_ * tiles_.columns), b_.sub(b_.index(c_.n), block.n0)));
+      block.columns = b_.let("columns", b_.min(b_.index(panels_ * tiles_.columns), b_.sub(b_.index(c_.n), block.n0)));
       if (right_.from == Operand::From::kPanels) pack_block(block);
     }
     if (!in_place_) lay_out();
+    if (offsets_.valid())
+      b_.loop(LoopKind::kSerial, "tap", b_.index(g_.axes[0].taps * g_.axes[1].taps * g_.axes[2].taps),
+              [&](ExprId tap) { b_.store(offsets_, tap, tap_offset(tap)); });
     return block;
   }
 
@@ -211,11 +210,11 @@ class CpuConv final : public CpuContraction {
           b_.when(there, [&] {
             for (std::int64_t p = 0; p < patch_.width_phases; ++p) {
               const ExprId plane = b_.add(b_.mul(phase, patch_.width_phases), b_.index(p));
-              const ExprId start = b_.let("start", b_.add(b_.add(to, b_.mul(c, patch_.channel)),
-                                                          b_.add(b_.mul(plane, patch_.plane), b_.mul(j, patch_.columns))));
-              across(w, p, w.stride, patch_.columns, [&](ExprId at, ExprId column) {
-                store_element(b_.add(start, at), c, depth, from, column);
-              });
+              const ExprId start =
+                  b_.let("start", b_.add(b_.add(to, b_.mul(c, patch_.channel)),
+                                         b_.add(b_.mul(plane, patch_.plane), b_.mul(j, patch_.columns))));
+              across(w, p, w.stride, patch_.columns,
+                     [&](ExprId at, ExprId column) { store_element(b_.add(start, at), c, depth, from, column); });
             }
           });
         });
@@ -227,13 +226,11 @@ class CpuConv final : public CpuContraction {
     const ConvAxis &h = g_.axes[1], &w = g_.axes[2];
     b_.loop(LoopKind::kSerial, "j", b_.index(patch_.rows), [&](ExprId j) {
       const ExprId place = b_.add(b_.mul(place_.row, h.stride), j);
-      const auto [row, there] =
-          element_at(h, place, (pieces_high() - 1) * tiles_.height * h.stride + patch_.rows - 1);
+      const auto [row, there] = element_at(h, place, (pieces_high() - 1) * tiles_.height * h.stride + patch_.rows - 1);
       const ExprId from = b_.let("row", row);
       b_.when(there, [&] {
         pixels(w, [&](ExprId at, ExprId column) {
-          const ExprId start =
-              b_.let("start", b_.add(to, b_.mul(b_.add(b_.mul(j, patch_.columns), at), channels_)));
+          const ExprId start = b_.let("start", b_.add(to, b_.mul(b_.add(b_.mul(j, patch_.columns), at), channels_)));
           each_vector({b_.index(channels_), channels_, channels_},
                       [&](ExprId c) { store_element(b_.add(start, c), c, depth, from, column); });
         });
@@ -286,50 +283,53 @@ class CpuConv final : public CpuContraction {
     });
   }
 
-  ExprId image_index(const Block& block, ExprId panel, ExprId at, ExprId n, const Ks& ks) override {
-    const std::size_t first = g_.channels_inner ? 0 : 1;  // of the taps
-    const ExprId channel = g_.channels_inner ? ks[3] : ks[0];
-    std::array<ExprId, 3> place;  // of the tap
-    for (std::size_t a = 0; a < 3; ++a) {
+  // From what a result element meets at the first tap to what it meets at this one.
+  ExprId tap_offset(ExprId tap) {
+    std::array<ExprId, 3> place;
+    ExprId rest = tap;
+    for (std::size_t a = 3; a-- > 0;) {
       const ConvAxis& axis = g_.axes[a];
-      const ExprId tap = axis.reversed ? b_.sub(b_.index(axis.taps - 1), ks[first + a]) : ks[first + a];
-      place[a] = a == 0 && !in_place_ ? tap : b_.mul(tap, axis.dilation);
+      const ExprId own = a == 0 ? rest : b_.mod(rest, axis.taps);
+      rest = b_.floor_div(rest, axis.taps);
+      place[a] = axis.reversed ? b_.sub(b_.index(axis.taps - 1), own) : own;
+      if (a > 0 || in_place_) place[a] = b_.mul(place[a], axis.dilation);
     }
-    return g_.planar ? plane_index(panel, at, channel, place) : pixel_index(block, panel, at, n, channel, place);
-  }
-
-  ExprId plane_index(ExprId panel, ExprId at, ExprId channel, const std::array<ExprId, 3>& place) {
+    const auto sum = [&](std::int64_t by_depth, ExprId row, std::int64_t by_row, ExprId column,
+                         std::int64_t by_column) {
+      return b_.add(b_.mul(place[0], by_depth), b_.add(b_.mul(row, by_row), b_.mul(column, by_column)));
+    };
+    if (in_place_) return sum(strides_[2], place[1], strides_[3], place[2], strides_[4]);
+    if (!g_.planar) return sum(patch_.depth, place[1], patch_.columns * channels_, place[2], channels_);
     const ConvAxis &h = g_.axes[1], &w = g_.axes[2];
     const ExprId plane = b_.add(b_.mul(b_.mod(place[1], h.stride), patch_.width_phases), b_.mod(place[2], w.stride));
-    const ExprId shift =
-        b_.add(b_.mul(b_.floor_div(place[1], h.stride), patch_.columns), b_.floor_div(place[2], w.stride));
-    const ExprId outer = b_.add(b_.mul(channel, patch_.channel), b_.mul(place[0], patch_.depth));
-    return b_.add(b_.add(b_.mul(panel, tiles_.columns), b_.add(outer, b_.add(b_.mul(plane, patch_.plane), shift))), at);
+    return b_.add(
+        sum(patch_.depth, b_.floor_div(place[1], h.stride), patch_.columns, b_.floor_div(place[2], w.stride), 1),
+        b_.mul(plane, patch_.plane));
   }
 
-  ExprId pixel_index(const Block& block, ExprId panel, ExprId at, ExprId n, ExprId channel,
-                     const std::array<ExprId, 3>& place) {
+  ExprId image_index(const Block& block, ExprId panel, ExprId at, ExprId n, const Ks& ks) override {
+    const ExprId tap = ks[g_.channels_inner ? 0 : 1];
+    const ExprId offset = offsets_.valid() ? b_.load(offsets_, tap) : tap_offset(tap);
+    ExprId channel = ks[g_.channels_inner ? 1 : 0];
+    if (g_.planar)
+      return b_.add(b_.add(b_.add(b_.mul(panel, tiles_.columns), b_.mul(channel, patch_.channel)), offset), at);
+    if (g_.multiplier > 0) channel = b_.floor_div(n, g_.multiplier);
+    return b_.add(b_.add(pixel(block, panel, at), offset), channel);
+  }
+
+  // Where the pixel of this row of the tile begins, at the first tap.
+  ExprId pixel(const Block& block, ExprId panel, ExprId at) {
     const ConvAxis &d = g_.axes[0], &h = g_.axes[1], &w = g_.axes[2];
     const ExprId own = b_.min(b_.add(b_.mul(panel, tiles_.rows), at), b_.sub(block.rows, b_.index(1)));
     const ExprId row = b_.floor_div(own, tiles_.width), column = b_.mod(own, tiles_.width);
-    const ExprId c = g_.multiplier > 0 ? b_.floor_div(n, g_.multiplier) : channel;
-    const auto sum = [&](ExprId depth, std::int64_t by_depth, ExprId high, std::int64_t by_row, ExprId wide,
-                         std::int64_t by_column) {
-      return b_.add(b_.mul(depth, by_depth), b_.add(b_.mul(high, by_row), b_.mul(wide, by_column)));
-    };
-    if (!in_place_) {
-      const std::int64_t by_row = patch_.columns * channels_;
-      const ExprId pixel = b_.add(b_.mul(row, h.stride * by_row), b_.mul(column, w.stride * channels_));
-      return b_.add(b_.add(pixel, sum(place[0], patch_.depth, place[1], by_row, place[2], channels_)), c);
-    }
-    const ExprId base =
-        b_.add(b_.add(b_.mul(place_.image, strides_[0]), b_.mul(place_.channel, strides_[1])),
-               sum(place_.depth, d.stride * strides_[2], b_.add(place_.row, row), h.stride * strides_[3],
-                   b_.add(place_.column, column), w.stride * strides_[4]));
+    if (!in_place_)
+      return b_.add(b_.mul(row, h.stride * patch_.columns * channels_), b_.mul(column, w.stride * channels_));
+    const ExprId depth = b_.mul(place_.depth, d.stride * strides_[2]);
+    const ExprId rows = b_.mul(b_.add(place_.row, row), h.stride * strides_[3]);
+    const ExprId columns = b_.mul(b_.add(place_.column, column), w.stride * strides_[4]);
+    const ExprId whole = b_.add(b_.mul(place_.image, strides_[0]), b_.mul(place_.channel, strides_[1]));
     const std::int64_t skipped = d.low * strides_[2] + h.low * strides_[3] + w.low * strides_[4];
-    return b_.add(b_.add(b_.sub(base, b_.index(skipped)),
-                         sum(place[0], strides_[2], place[1], strides_[3], place[2], strides_[4])),
-                  c);
+    return b_.sub(b_.add(whole, b_.add(depth, b_.add(rows, columns))), b_.index(skipped));
   }
 
   // Sums of a piece's rows lie with gaps between them; each row is copied over the end of the one before.
@@ -355,6 +355,7 @@ class CpuConv final : public CpuContraction {
   std::int64_t blocks_ = 1, share_ = 1, panels_ = 1;  // parts of a piece's features; row panels, column panels of one
   bool in_place_ = false;
   std::array<std::int64_t, 5> strides_{};  // of the image in place
+  BufferId offsets_;                       // of the taps, where they are counted by a loop
   Place place_;
 };
 

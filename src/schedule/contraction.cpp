@@ -153,17 +153,23 @@ namespace {
 
 std::int64_t pieces(std::int64_t extent, std::int64_t size) { return (extent + size - 1) / size; }
 
+/// What a product in a register tile loads.
+enum class Loads { kBroadcastLeft, kBroadcastLeftRightAnywhere, kVectors };
+
 // The register tile that computes m x n in the fewest cycles, as a core with two multipliers and two loads a cycle
-// takes them: sums wait four cycles for themselves, and what stands over the edge is computed too.
-void choose_registers(CpuTiles& tiles, std::int64_t m, std::int64_t n, bool lanes_differ, std::int64_t lanes,
+// takes them: sums wait four cycles for themselves, a load across lines counts more, and what stands over the edge is
+// computed too. One register stays free: loops that need all sixteen were measured to run at half the speed.
+void choose_registers(CpuTiles& tiles, std::int64_t m, std::int64_t n, Loads kind, std::int64_t lanes,
                       const Target& target) {
   double least = 0;
   for (std::int64_t rows = 1; rows <= std::min<std::int64_t>(m, target.vector_registers); ++rows)
     for (std::int64_t vectors = 1; vectors <= pieces(n, lanes); ++vectors) {
-      if (rows * vectors + std::min(rows, vectors) + 1 > target.vector_registers) break;
-      const auto products = static_cast<double>(rows * vectors);
-      const double loads = lanes_differ ? products + static_cast<double>(vectors) : static_cast<double>(rows + vectors);
-      const double cycles = std::max({products / 2, loads / 2, 4.0}) + 0.5;
+      const std::int64_t operands = (rows == 1 ? 1 : vectors) + 1;
+      if (rows * vectors + operands >= target.vector_registers) break;
+      const auto left = static_cast<double>(rows), right = static_cast<double>(vectors);
+      const double loads =
+          kind == Loads::kVectors ? (left + 1) * right : left + (kind == Loads::kBroadcastLeft ? 1 : 1.5) * right;
+      const double cycles = std::max({left * right / 2, loads / 2, 4.0}) + 0.5;
       const double all = cycles * static_cast<double>(pieces(m, rows) * pieces(n, vectors * lanes));
       if (least != 0 && all >= least) continue;
       least = all;
@@ -185,15 +191,18 @@ CpuTiles cut_for_cpu(const Contraction& c, std::int64_t width, std::int64_t lane
       m = tiles.height * tiles.width;
     tasks *= d.out * pieces(h.out, tiles.height) * pieces(w.out, tiles.width) * (planar ? 1 : c.conv->images);
   }
-  choose_registers(tiles, m, n, c.conv && c.conv->multiplier > 0, lanes, target);
+  const Loads loads = planar                             ? Loads::kBroadcastLeftRightAnywhere
+                      : c.conv && c.conv->multiplier > 0 ? Loads::kVectors
+                                                         : Loads::kBroadcastLeft;
+  choose_registers(tiles, m, n, loads, lanes, target);
   const std::int64_t panels = pieces(n, tiles.columns), enough = 8 * target.cores;
   if (planar) {
     tiles.together = panels;
   } else {
     // A task meets all of its rows with these columns of the right operand: about half of the second-level cache.
     const std::int64_t column_bytes = std::max<std::int64_t>(1, c.k * tiles.columns * width);
-    tiles.together =
-        std::clamp<std::int64_t>(target.l2_bytes / 2 / column_bytes, 1, c.conv ? panels : std::max<std::int64_t>(1, 128 / tiles.columns));
+    tiles.together = std::clamp<std::int64_t>(target.l2_bytes / 2 / column_bytes, 1,
+                                              c.conv ? panels : std::max<std::int64_t>(1, 128 / tiles.columns));
     while (tiles.together > 1 && tasks * pieces(panels, tiles.together) < (c.conv ? 1 : enough)) --tiles.together;
     tasks *= pieces(panels, tiles.together);
   }

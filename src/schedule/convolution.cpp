@@ -92,14 +92,10 @@ class ConvMaps {
     const std::size_t spatial = w_.spatial();
     for (std::size_t s = 0; s < spatial; ++s)
       if (spatial <= 3)
-        g.axes[3 - spatial + s] = {at(v_.dims, w_.out[s + 2]),
-                                   at(input_, w_.lhs[s + 2]),
-                                   at(weights_, w_.rhs[s + 2]),
-                                   w_.strides[s],
-                                   w_.rhs_dilation[s],
-                                   w_.low[s],
-                                   w_.lhs_dilation[s],
-                                   w_.reversal[s] != 0};
+        g.axes[3 - spatial + s] = {at(v_.dims, w_.out[s + 2]),  at(input_, w_.lhs[s + 2]),
+                                   at(weights_, w_.rhs[s + 2]), w_.strides[s],
+                                   w_.rhs_dilation[s],          w_.low[s],
+                                   w_.lhs_dilation[s],          w_.reversal[s] != 0};
     // What lies contiguous in the result is n, and what lies contiguous in the input is innermost in k.
     const auto inner = [](const Ints& spec) {
       return std::any_of(spec.begin() + 2, spec.end(), [&](std::int64_t axis) { return axis > spec[1]; });
@@ -171,8 +167,8 @@ class ConvMaps {
     for (std::size_t s = 0; s < tap.size(); ++s) {
       const std::int64_t last = at(weights_, kernel_axes_[s]) - 1, axis = w_.lhs[s + 2];
       const IndexExpr t = w_.reversal[s] != 0 ? tap[s] * -1 + region::index_constant(last) : tap[s];
-      map.results[static_cast<std::size_t>(axis)] = window_position(
-          map, place[s], t, w_.strides[s], w_.rhs_dilation[s], w_.low[s], w_.lhs_dilation[s], at(input_, axis));
+      map.results[static_cast<std::size_t>(axis)] = window_position(map, place[s], t, w_.strides[s], w_.rhs_dilation[s],
+                                                                    w_.low[s], w_.lhs_dilation[s], at(input_, axis));
     }
   }
 

@@ -249,11 +249,9 @@ TEST_CASE("contractions with weights laid out at load are right", "[driver]") {
     results.push_back(m.op("dot", {wt, x}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{1}}}));
   }
   const Value x = m.in(dtype, {3, 9, 20}), w = m.weight(dtype, {3, 20, 33});
-  results.push_back(m.op("dot", {x, w},
-                         {{"lhs_batch", Ints{0}},
-                          {"rhs_batch", Ints{0}},
-                          {"lhs_contract", Ints{2}},
-                          {"rhs_contract", Ints{1}}}));
+  results.push_back(
+      m.op("dot", {x, w},
+           {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}, {"lhs_contract", Ints{2}}, {"rhs_contract", Ints{1}}}));
   groups_when_right(m, results, false, prepack);
 }
 
@@ -312,22 +310,22 @@ const std::vector<ConvCase>& conv_cases() {
       {{1, 3, 9, 11}, {4, 3, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1})},
       {{2, 4, 8, 8}, {6, 2, 3, 2}, window({2, 1}, {0, 1}, {1, 0}, {1, 1}, 2)},
       {{1, 3, 7, 7}, {5, 3, 2, 2}, window({1, 1}, {2, -1}, {1, 2}, {2, 3})},
-      {{1, 5, 23, 29}, {7, 5, 3, 5}, window({2, 3}, {1, 2}, {0, 1}, {1, 1})},    // strides with phases of their own
-      {{1, 2, 20, 17}, {3, 2, 3, 3}, window({3, 2}, {2, 1}, {2, 2}, {2, 3})},    // strides and dilation
-      {{1, 3, 12, 12}, {4, 3, 1, 1}, window({2, 2}, {0, 0}, {0, 0}, {1, 1})},    // strides greater than the window
-      {{2, 19, 5, 5}, {23, 19, 1, 1}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},   // nothing but a product
-      {{1, 6, 40, 40}, {9, 6, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1})},    // in pieces
+      {{1, 5, 23, 29}, {7, 5, 3, 5}, window({2, 3}, {1, 2}, {0, 1}, {1, 1})},   // strides with phases of their own
+      {{1, 2, 20, 17}, {3, 2, 3, 3}, window({3, 2}, {2, 1}, {2, 2}, {2, 3})},   // strides and dilation
+      {{1, 3, 12, 12}, {4, 3, 1, 1}, window({2, 2}, {0, 0}, {0, 0}, {1, 1})},   // strides greater than the window
+      {{2, 19, 5, 5}, {23, 19, 1, 1}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},  // nothing but a product
+      {{1, 6, 40, 40}, {9, 6, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1})},   // in pieces
       {{1, 20, 33, 31}, {17, 20, 3, 3}, window({1, 1}, {0, 2}, {1, 0}, {1, 1})},
       {{1, 8, 14, 14}, {8, 1, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1}, 8)},  // a group of each channel
       {{2, 11, 9, 9}, {11, 1, 3, 3}, window({2, 2}, {1, 0}, {0, 1}, {1, 1}, 11)},
       {{1, 16, 7, 7}, {16, 1, 5, 5}, window({1, 1}, {0, 0}, {0, 0}, {1, 1}, 16)},
       {{1, 3, 10, 10}, {6, 1, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1}, 3)},  // two features of each channel
       {{1, 12, 8, 8}, {20, 3, 3, 3}, window({1, 1}, {1, 1}, {1, 1}, {1, 1}, 4)},
-      {{1, 24, 1, 1}, {33, 24, 1, 1}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},    // one position
+      {{1, 24, 1, 1}, {33, 24, 1, 1}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},  // one position
       {{3, 4, 3, 3}, {5, 4, 3, 3}, window({1, 1}, {0, 0}, {0, 0}, {1, 1})},
       {{1, 4, 4, 4}, {4, 1, 4, 4}, window({1, 1}, {0, 0}, {0, 0}, {1, 1}, 4)},
       {{2, 3, 17}, {4, 3, 5}, window({2}, {1}, {3}, {1})},
-      {{1, 2, 1500}, {3, 2, 9}, window({1}, {4}, {4}, {1})},                      // one long row, in pieces
+      {{1, 2, 1500}, {3, 2, 9}, window({1}, {4}, {4}, {1})},  // one long row, in pieces
       {{1, 3, 1400}, {9, 3, 4}, window({3}, {1}, {1}, {2})},
       {{1, 2, 4, 5, 6}, {3, 2, 2, 2, 2}, window({1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {1, 1, 1})},
       {{1, 3, 6, 7, 5}, {4, 3, 3, 3, 3}, window({2, 1, 2}, {1, 1, 0}, {1, 0, 1}, {1, 2, 1})},
@@ -351,8 +349,8 @@ TEST_CASE("convolutions are right for every window and layout", "[driver]") {
   for (const ConvCase& given : conv_cases()) {
     const ConvCase c = last ? channels_last(given) : given;
     const Value x = m.in(DType::kF32, c.input);
-    results.push_back(m.op("conv", {x, constant ? m.weight(DType::kF32, c.weights) : m.in(DType::kF32, c.weights)},
-                           c.attrs));
+    results.push_back(
+        m.op("conv", {x, constant ? m.weight(DType::kF32, c.weights) : m.in(DType::kF32, c.weights)}, c.attrs));
   }
   alone(m, results);
 }

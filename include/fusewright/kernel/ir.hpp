@@ -108,8 +108,8 @@ struct Launch {
 
 enum class TargetFamily : std::uint8_t { kCpu, kGpu };
 
-/// One fused kernel in the loop-nest language. Arguments: all global buffers in order (inputs, outputs, then temporaries
-/// and packed ones).
+/// One fused kernel in the loop-nest language. Arguments: all global buffers in order (inputs, outputs, then
+/// temporaries and packed ones).
 struct Kernel {
   std::string name;
   TargetFamily family = TargetFamily::kCpu;
