@@ -12,8 +12,13 @@ using egraph::EClassId;
 using egraph::EGraph;
 using egraph::ENodeId;
 
-using Cost = long double;  // a value shared along a deep graph counts often below; the range must bear it
+// A value shared along a deep graph counts often below: the range must bear a chain of thousands of `x + x`. Where it
+// ends, classes cost alike, and the first choice that was found stays.
+using Cost = long double;
 constexpr Cost kInfinite = std::numeric_limits<Cost>::infinity();
+Cost plus(Cost a, Cost b) {
+  return a == kInfinite || b == kInfinite ? kInfinite : std::min(a + b, std::numeric_limits<Cost>::max());
+}
 constexpr Cost kNoKernel = 1e3;  // seconds: dearer than any kernel, but a choice where there is no other
 
 std::int64_t bytes_of(const ops::Type& type) {
@@ -232,7 +237,7 @@ egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Dev
     bool improved = false;
     for (const auto& [op, n] : index.nodes(c)) {
       Cost sum = own[n.index];
-      for (const EClassId operand : egraph.operands(n)) sum += cost[egraph.find(operand).index];
+      for (const EClassId operand : egraph.operands(n)) sum = plus(sum, cost[egraph.find(operand).index]);
       if (!(sum < cost[c.index])) continue;
       cost[c.index] = sum;
       selection.choice[c.index] = n;

@@ -51,7 +51,8 @@ class Expander {
   // The body's nodes come next in the list that is worked on: they may be composite themselves.
   Status expand_node(ComputationId id, NodeId node, std::vector<NodeId>& pending) {
     if (depth_[node.index] == kDeepest || graph_.nodes.size() > kMostNodes)
-      return fail(ErrorKind::kResource, "expanding " + graph_.info(node).name + " does not end; is it made of itself?");
+      return fail(ErrorKind::kUnsupported,
+                  "expanding " + graph_.info(node).name + " does not end; is it made of itself?");
     Builder builder(graph_, id);
     builder.set_origin(graph_[node].sources, {});
     const std::size_t before = graph_[id].nodes.size();

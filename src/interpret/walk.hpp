@@ -107,7 +107,7 @@ class Walker {
     if (args.size() != computation.parameters.size())
       return fail("computation '" + computation.name + "' takes " + std::to_string(computation.parameters.size()) +
                   " operands, not " + std::to_string(args.size()));
-    if (depth_ >= kMaxDepth) return fail(ErrorKind::kResource, "computations are nested too deeply");
+    if (depth_ >= kMaxDepth) return fail(ErrorKind::kUnsupported, "computations are nested too deeply");
     ++depth_;
     Frame frame{id, std::vector<Values>(computation.nodes.size()), outer};
     for (std::size_t i = 0; i < args.size(); ++i)
@@ -197,7 +197,7 @@ class Walker {
   }
 
   Result<Values> run_composite(const graph::Node& node, const Values& operands) {
-    if (depth_ >= kMaxDepth) return fail(ErrorKind::kResource, "computations are nested too deeply");
+    if (depth_ >= kMaxDepth) return fail(ErrorKind::kUnsupported, "computations are nested too deeply");
     FW_TRY(const graph::Graph body, composite_graph(*graph_.table, node.op, tensors_of(operands), node.attrs));
     Values args;
     for (const Value& operand : operands)

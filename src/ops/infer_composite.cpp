@@ -48,7 +48,7 @@ class TypeBuilder final : public TermBuilder {
 Result<std::vector<Type>> infer_within(const OpTable& table, OpId op, std::span<const Type> operands,
                                        const Attrs& attrs, Budget& budget) {
   if (++budget.nodes > kMostNodes)
-    return fail(ErrorKind::kResource, "the body of " + table[op].name + " has more than 2^18 nodes");
+    return fail(ErrorKind::kUnsupported, "the body of " + table[op].name + " has more than 2^18 nodes");
   if (!table[op].body) return table.infer(op, operands, attrs);
   if (budget.depth == kDeepest) return fail("the body of " + table[op].name + " nests too deep; is it made of itself?");
   ++budget.depth;

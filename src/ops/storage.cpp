@@ -84,7 +84,7 @@ Result<std::shared_ptr<Storage>> allocate_storage(std::size_t bytes) {
 }
 
 Result<std::shared_ptr<Storage>> map_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return fail("cannot open '" + path + "': " + std::strerror(errno));
   struct stat info = {};
   if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {

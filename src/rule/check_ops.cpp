@@ -150,8 +150,10 @@ class OpsChecker {
     }
     body->results.resize(info.results.size());
     for (const auto& value : decl.values) add_result(value, decl, info, lower_expr(value.value, context), *body);
+    bool complete = true;
     for (std::size_t i = 0; i < info.results.size(); ++i) {
       if (body->results[i] != nullptr) continue;
+      complete = false;
       reports_.error(decl.name.span,
                      "the body of " + info.name + " does not say what its result '" + info.results[i] + "' is");
     }
@@ -167,7 +169,7 @@ class OpsChecker {
                          "the body of " + info.name + " does not use its operand '" + param.name.text + "'");
       }
     }
-    info.body = std::move(body);
+    if (complete) info.body = std::move(body);
   }
 
   void add_result(const ast::Let& value, const ast::OpDecl& decl, const ops::OpInfo& info, ExprPtr expr,

@@ -148,8 +148,12 @@ Error with_place(Error error, const Span& span) {
 }
 
 std::string print_error(const Error& error) {
+  constexpr std::size_t kMostShown = 50;
   std::string out;
-  for (const Diagnostic& diagnostic : error.diagnostics) out += print_diagnostic(diagnostic);
+  const std::size_t shown = std::min(error.diagnostics.size(), kMostShown);
+  for (std::size_t i = 0; i < shown; ++i) out += print_diagnostic(error.diagnostics[i]);
+  if (const std::size_t left = error.diagnostics.size() - shown; left > 0)
+    out += "and " + std::to_string(left) + " more errors\n";
   return out;
 }
 

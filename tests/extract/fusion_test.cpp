@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "fusewright/extract/extract.hpp"
 #include "fusewright/rule/check.hpp"
 #include "tests/main/paths.hpp"
 
@@ -141,4 +142,14 @@ TEST_CASE("ten thousand operators in chains and branches are planned in seconds"
   std::set<graph::NodeId> placed;
   for (const plan::Group& group : p.groups) placed.insert(group.nodes.begin(), group.nodes.end());
   CHECK(placed.size() >= 10'000);
+}
+
+TEST_CASE("a value doubled twenty thousand times over is chosen, though as a tree it costs more than any number",
+          "[extract]") {
+  Model m;
+  Value x = m.in({2});
+  for (int i = 0; i < 20'000; ++i) x = m.op("add", {x, x});
+  m.builder.set_results({x});
+  const egraph::Imported imported = egraph::from_graph(m.graph);
+  CHECK(egraph::to_graph(m.graph, imported, extract::select_nodes(imported, device())).has_value());
 }

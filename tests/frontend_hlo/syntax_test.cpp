@@ -113,7 +113,7 @@ TEST_CASE("texts that end too early or hold something else say what is missing",
 
 TEST_CASE("text nested without end is an error, not a crash", "[hlo]") {
   const std::string deep(100000, '{');
-  CHECK_THAT(error_of("m { a = f32[] constant(" + deep + ") }"), Catch::Contains("nesting depth"));
-  CHECK_THAT(error_of("m { a = f32[] constant(1), b=" + deep + " }"), Catch::Contains("nesting depth"));
-  CHECK_THAT(error_of("m { a = " + std::string(100000, '(') + " tuple() }"), Catch::Contains("nesting depth"));
+  CHECK_THAT(error_of("m { a = f32[] constant(" + deep + ") }"), Catch::Contains("nested deeper than"));
+  CHECK_THAT(error_of("m { a = f32[] constant(1), b=" + deep + " }"), Catch::Contains("nested deeper than"));
+  CHECK_THAT(error_of("m { a = " + std::string(100000, '(') + " tuple() }"), Catch::Contains("nested deeper than"));
 }

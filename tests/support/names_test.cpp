@@ -1,8 +1,9 @@
 #include "fusewright/support/names.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "fusewright/support/diagnostic.hpp"
+#include "fusewright/support/result.hpp"
 
 using namespace fusewright;
 
@@ -41,4 +42,12 @@ TEST_CASE("what a terminal would obey is printed as text, and very long names ar
   CHECK(printed.find("a\\x1b[2J\\x00b") != std::string::npos);
   CHECK(printed.size() < 3000);
   CHECK(printed.ends_with("x'\n"));
+}
+
+TEST_CASE("an error of very many diagnostics shows the first of them", "[names]") {
+  Error error;
+  for (int i = 0; i < 1000; ++i) error.diagnostics.push_back({Severity::kError, {}, "wrong", {}, {}});
+  const std::string printed = print_error(error);
+  CHECK(printed.ends_with("and 950 more errors\n"));
+  CHECK(std::count(printed.begin(), printed.end(), '\n') == 51);
 }

@@ -183,7 +183,7 @@ Status Importer::enter(Site& site, std::uint32_t index) {
   if (active_[index])
     return fail("computation '" + std::string(computation(index).name) + "' calls itself", site.span());
   if (depth_ >= kDeepestCalls)
-    return fail(ErrorKind::kResource, "calls are nested deeper than " + std::to_string(kDeepestCalls), site.span());
+    return fail(ErrorKind::kUnsupported, "calls are nested deeper than " + std::to_string(kDeepestCalls), site.span());
   active_[index] = true;
   ++depth_;
   return {};
@@ -267,7 +267,7 @@ std::optional<Leaves> Importer::run_scope(Scope& scope) {
 Result<Leaves> Importer::import_instruction(Scope& scope, std::uint32_t index) {
   const Instruction& instruction = computation(scope.computation).instructions[index];
   if (++instructions_ > kMostInstructions)
-    return fail(ErrorKind::kResource,
+    return fail(ErrorKind::kUnsupported,
                 "inlining the calls gives more than " + std::to_string(kMostInstructions) + " instructions",
                 module.span(instruction.name));
   Site site{*this, scope, instruction, AttributeReader(module, instruction), {}};

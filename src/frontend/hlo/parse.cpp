@@ -383,6 +383,9 @@ Result<std::vector<Module>> parse_hlo(const SourcePtr& source) {
   } catch (const pegtl::parse_error& error) {
     if (looks_like_protobuf(text)) return fail("this is a protobuf text dump, not HLO text", {source, 0, 0});
     const auto at = static_cast<std::uint32_t>(std::min(error.positions().front().byte, text.size()));
+    // The text that limit_depth raises is PEGTL's own.
+    if (error.message().starts_with("maximum parser rule nesting"))
+      return fail("brackets nested deeper than " + std::to_string(kDeepestNesting), {source, at, at + 1});
     return fail(std::string(error.message()), {source, at, at + 1});
   }
   for (Module& module : state.modules) {
