@@ -25,6 +25,11 @@ void add_model_options(CLI::App& command, ModelArguments& arguments);
 Result<driver::CompileOptions> compile_options(const ModelArguments& arguments);
 int thread_count(const ModelArguments& arguments);
 
+/// Checks of options' values.
+CLI::Validator not_empty();
+CLI::Validator whole_number();  ///< from 0 to 2^64 - 1
+CLI::Validator not_negative();  ///< a finite number from 0 on
+
 /// Prints the error to stderr and gives the exit code of its kind.
 int report(const Error& error);
 

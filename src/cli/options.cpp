@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -80,6 +81,27 @@ std::vector<std::pair<std::string, std::string>> input_files(const ModelArgument
 
 }  // namespace
 
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return text.empty() ? std::string("expected a value") : std::string(); }, "", ""};
+}
+
+CLI::Validator whole_number() {
+  return {[](std::string& text) {
+            return number<std::uint64_t>(text) ? ""
+                                               : fmt::format("'{}' is not a whole number from 0 to 2^64 - 1", text);
+          },
+          "", ""};
+}
+
+CLI::Validator not_negative() {
+  return {[](std::string& text) {
+            const auto value = number<double>(text);
+            return value && *value >= 0 && std::isfinite(*value) ? ""
+                                                                 : fmt::format("'{}' is not a number from 0 on", text);
+          },
+          "", ""};
+}
+
 void add_model_options(CLI::App& command, ModelArguments& a) {
   command.add_option("model", a.model, "ONNX model (.onnx) or HLO text (.hlo, .txt)")->required()->type_name("MODEL");
   command.add_option("--rules", a.rules, "rule files or folders that add to the built-in library")
@@ -102,7 +124,7 @@ void add_model_options(CLI::App& command, ModelArguments& a) {
       ->allow_extra_args(false);
   command.add_flag("--random-weights", a.random_weights, "replace weights by seeded random ones");
   command.add_option("--seed", a.seed, "seed of inputs that are not given and of random weights")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number());
   command.add_option("--device", a.device, "where to run: cpu, sim, cuda")->capture_default_str()->type_name("DEVICE");
   command.add_option("--device-file", a.device_file, "device description to plan for (a name, or a .json file)")
       ->type_name("NAME|FILE");

@@ -264,9 +264,9 @@ void add(CLI::App& app, int& exit, const char* name, const char* description, bo
   command->add_option("--labels", args->labels, "print the accuracy of output 0 against these classes")
       ->type_name("FILE.npy");
   command->add_option("--rtol", args->rtol, "relative tolerance against stored outputs (default: the error bound)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   command->add_option("--atol", args->atol, "absolute tolerance against stored outputs (default: the error bound)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   if (bench)
     command->add_option("--repeats", args->repeats, "number of timed runs (default: for about a second)")
         ->check(CLI::Range(1, 1000000));

@@ -69,8 +69,11 @@ Result<Device> load_device(const std::string& path) {
     Device device = read_device(Json::parse(file));
     FW_TRY_STATUS(check_device(device, path));
     return device;
+  } catch (const Json::parse_error& error) {
+    return fail(fmt::format("device file {} is not valid JSON, near byte {}", path, error.byte));
   } catch (const Json::exception& error) {
-    return fail(fmt::format("device file {}: {}", path, error.what()));
+    const std::string_view what = error.what();  // "[json.exception.type_error.302] type must be number, but is string"
+    return fail(fmt::format("device file {}: {}", path, what.substr(std::min(what.size(), what.find("] ") + 2))));
   }
 }
 

@@ -28,7 +28,10 @@ class Loader {
     for (fs::recursive_directory_iterator it(path, ec), end; !ec && it != end; it.increment(ec)) {
       if (it->path().extension() == ".fuse" && it->is_regular_file(ec)) found.push_back(it->path().generic_string());
     }
-    if (ec) reports_.error({}, "cannot read the folder " + path + ": " + ec.message());
+    if (ec)
+      reports_.error({}, "cannot read the folder " + path + ": " + ec.message());
+    else if (found.empty())
+      reports_.error({}, "the folder " + path + " has no rule files (.fuse)");
     std::sort(found.begin(), found.end());
     for (const auto& file : found) add_file(file, {});
   }
@@ -45,14 +48,13 @@ class Loader {
       return;
     }
     if (!seen_.insert(id).second) return;
-    std::ifstream in(path, std::ios::binary);
+    std::ifstream in;
+    if (fs::is_regular_file(path, ec)) in.open(path, std::ios::binary);  // devices need not end
     std::ostringstream text;
-    if (!in || fs::is_directory(path, ec) || !(text << in.rdbuf())) {
-      // An empty file sets the fail bit too.
-      if (!in || fs::is_directory(path, ec) || fs::file_size(path, ec) != 0) {
-        reports_.error(from, "cannot read the rule file " + path);
-        return;
-      }
+    if (in.is_open()) text << in.rdbuf();
+    if (!in.is_open() || in.bad()) {
+      reports_.error(from, "cannot read the rule file " + path);
+      return;
     }
     auto file = parse_rules(std::make_shared<const SourceText>(SourceText{path, text.str()}));
     if (!file) {

@@ -29,11 +29,15 @@ TEST_CASE("options that name nothing of the model say what there is", "[cli]") {
             "--input: the model has no input 'nosuch' (there are '");
     refused("audit " + model + " --input 7=" + example("digits/images.npy"), "--input: the model has no input '7'");
     refused("audit " + model + " --dim nosuch=1", "--dim");
+    refused("audit " + model + " --data ''", "--data: expected a value");
   }
 }
 
-TEST_CASE("a seed below zero is refused", "[cli]") {
-  refused("run " + kElementwise + " --seed -1", "--seed");
+TEST_CASE("numbers that are none, or out of range, are refused with the range", "[cli]") {
+  for (const char* seed : {"-1", "x", "1.5", "18446744073709551616"})
+    refused("run " + kElementwise + " --seed " + seed, "is not a whole number from 0 to 2^64 - 1");
+  for (const char* tolerance : {"-1", "nan", "inf", "1e400"})
+    refused("run " + kElementwise + " --rtol " + tolerance, "is not a number from 0 on");
   CHECK(run("audit " + kElementwise + " --seed 18446744073709551615").code == 0);
 }
 
@@ -43,6 +47,17 @@ TEST_CASE("a shape that no machine could hold is bad input", "[cli]") {
                                           "HloModule m\nENTRY e {\n  x = f32[9223372036854775807] parameter(0)\n  ROOT "
                                           "y = f32[9223372036854775807] negate(x)\n}\n");
   refused("audit " + model, "m.hlo:3:");
+}
+
+TEST_CASE("files that are not what they should be are named, and devices are not read", "[cli]") {
+  Scratch scratch;
+  refused("audit " + kElementwise + " --device-file " + kDigits, "model.onnx is not valid JSON, near byte 1");
+  refused("run " + kDigits + " --input 0=/dev/zero", "'/dev/zero' is not a regular file");
+  refused("check /dev/zero", "cannot read the rule file /dev/zero");
+  refused("check " + scratch.file(""), "has no rule files");
+  std::filesystem::create_symlink("/dev/zero", scratch.file("m.hlo"));
+  refused("audit " + scratch.file("m.hlo"), "m.hlo' is not a regular file");
+  refused("compile " + kElementwise + " -o ''", "expected a value");
 }
 
 TEST_CASE("Ctrl-C and kill end a run soon, with the shell's code and no half-written file", "[cli]") {

@@ -353,7 +353,8 @@ Result<std::vector<graph::Graph>> import_hlo(const SourcePtr& text, std::shared_
 
 Result<SourcePtr> read_hlo_file(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return fail("'" + path + "' is a folder, not an HLO file");
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    return fail("'" + path + "' is not a regular file");
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail("cannot open '" + path + "'");
   std::ostringstream text;

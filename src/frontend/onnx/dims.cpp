@@ -56,7 +56,6 @@ std::int64_t DimBinder::extent(const std::string& input, std::size_t axis,
     return dim.dim_value();
   }
   const std::string name = dim_name(input, axis, dim);
-  names_.push_back(name);
   if (const auto it = bound_.find(name); it != bound_.end()) return it->second;
   if (const auto it = options_.dims.find(name); it != options_.dims.end()) return it->second;
   if (const auto it = options_.dims.find("*"); it != options_.dims.end()) return it->second;
@@ -131,11 +130,18 @@ void DimBinder::check_inputs(const std::vector<InputOption>& inputs) const {
     if (!known.contains(name)) refuse("--input: " + unknown_name("input", name, names));
 }
 
-void DimBinder::check_dims() const {
-  for (const auto& [name, value] : options_.dims) {
-    if (name == "*" || std::find(names_.begin(), names_.end(), name) != names_.end() || bound_.contains(name)) continue;
-    refuse("--dim: " + unknown_name("open dim", name, names_));
+void DimBinder::check_dims(const std::vector<InputOption>& inputs) const {
+  std::vector<std::string> names;
+  for (const InputOption& input : inputs) {
+    if (input.initialized) continue;
+    const auto& shape = input.proto->type().tensor_type().shape();
+    for (int i = 0; i < shape.dim_size(); ++i)
+      if (!is_stated(shape.dim(i)))
+        names.push_back(dim_name(input.proto->name(), static_cast<std::size_t>(i), shape.dim(i)));
   }
+  for (const auto& [name, value] : options_.dims)
+    if (name != "*" && std::find(names.begin(), names.end(), name) == names.end())
+      refuse("--dim: " + unknown_name("open dim", name, names));
 }
 
 }  // namespace fusewright::frontend_onnx

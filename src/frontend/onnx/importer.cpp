@@ -195,6 +195,7 @@ void Importer::import_inputs(Scope& scope) {
   const std::vector<InputOption> inputs = input_options(scope);
   DimBinder binder(options_);
   binder.check_inputs(inputs);
+  binder.check_dims(inputs);
   check_freeze();
   const bool defaults = file_.model.ir_version() >= kOldestWithDefaults;
   std::vector<const InputOption*> ports;
@@ -215,7 +216,6 @@ void Importer::import_inputs(Scope& scope) {
           initializer != scope.initializers.end() ? type_of(*initializer->second) : binder.bind(*port);
     }
   }
-  binder.check_dims();
   for (const InputOption* port : ports) add_input(*port, types[port->proto->name()], scope);
 }
 

@@ -86,9 +86,9 @@ class DimBinder {
  public:
   explicit DimBinder(const ImportOptions& options);
   Type bind(const InputOption& input);
-  /// Options that name no input, before anything is bound, and no dim, when all is. Throw Failure.
+  /// Options that name no input and no open dim of one. Throw Failure.
   void check_inputs(const std::vector<InputOption>& inputs) const;
-  void check_dims() const;
+  void check_dims(const std::vector<InputOption>& inputs) const;
 
  private:
   std::int64_t extent(const std::string& input, std::size_t axis, const ::onnx::TensorShapeProto::Dimension& dim);
@@ -98,7 +98,6 @@ class DimBinder {
   const ImportOptions& options_;
   std::map<std::string, std::int64_t> bound_;
   std::map<std::string, std::string> bound_by_;
-  std::vector<std::string> names_;
 };
 
 /// Nodes in an order in which every name is made before it is read: the file's own where that is one.
