@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include <onnx/onnx_pb.h>
@@ -116,6 +117,31 @@ Model relu_of(const std::vector<std::string>& dims) {
 }
 
 }  // namespace
+
+TEST_CASE("numbers beyond all range are refused or cut, never wrapped around", "[onnx]") {
+  Model pad(13);
+  pad.input("x", {"4"}).ints("p", {INT64_MIN, 0}).output("y").node("Pad", {"x", "p"}, {"y"});
+  CHECK_THAT(error_of(pad), Contains("its pads are too large"));
+
+  Model range;
+  range.output("y").node("Range", {"start", "limit", "delta"}, {"y"});
+  range.initializer("start", {}).add_float_data(0);
+  range.initializer("limit", {}).add_float_data(-1e30F);
+  range.initializer("delta", {}).add_float_data(1);
+  const auto empty = load(range);
+  REQUIRE(empty.has_value());
+  CHECK(ops::to_string(empty->outputs[0].type) == "f32[0]");
+
+  const float infinity = std::numeric_limits<float>::infinity();
+  Model resize;
+  resize.input("x", {"4"}).floats("roi", {-infinity, infinity}).ints("sizes", {4}).output("y");
+  auto& node = resize.node("Resize", {"x", "roi", "", "sizes"}, {"y"});
+  auto* mode = node.add_attribute();
+  mode->set_name("coordinate_transformation_mode");
+  mode->set_type(::onnx::AttributeProto::STRING);
+  mode->set_s("tf_crop_and_resize");
+  CHECK_THAT(error_of(resize), Contains("lead out of all range"));
+}
 
 TEST_CASE("a file that is missing, empty, a folder or no model is one error that names it", "[onnx]") {
   const Folder folder;

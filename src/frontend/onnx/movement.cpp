@@ -254,7 +254,8 @@ Values pad(Call& c) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 40;
   Ints low(static_cast<std::size_t>(rank), 0), high = low;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (std::max(std::abs(pads[i]), std::abs(pads[i + axes.size()])) > kLargest) refuse("its pads are too large");
+    for (const std::int64_t pad : {pads[i], pads[i + axes.size()]})
+      if (pad < -kLargest || pad > kLargest) refuse("its pads are too large");
     low[c.axis(axes[i], rank)] = pads[i];
     high[c.axis(axes[i], rank)] = pads[i + axes.size()];
   }

@@ -84,6 +84,7 @@ AxisPlan plan_axis(const Options& o, const AxisScale& s) {
   plan.outside.assign(static_cast<std::size_t>(s.out), false);
   for (std::size_t i = 0; i < static_cast<std::size_t>(s.out); ++i) {
     const double x = source_coordinate(o, s, static_cast<double>(i));
+    if (!(std::abs(x) < 0x1p52)) refuse("its scales or region of interest lead out of all range");
     const auto last = s.in - 1;
     if (o.coordinates == "tf_crop_and_resize") plan.outside[i] = x < 0 || x > static_cast<double>(last);
     if (nearest) {
@@ -142,8 +143,9 @@ Value resize_axes(Call& c, const Options& o, const Ints& axes, const std::vector
   return integer ? c.e.convert(x, dtype) : x;
 }
 
-std::int64_t scaled(std::int64_t in, double scale) {
-  const double out = std::floor(static_cast<double>(in) * scale);
+// @param rounding  added before the fraction is dropped
+std::int64_t scaled(std::int64_t in, double scale, double rounding = 0) {
+  const double out = std::floor(static_cast<double>(in) * scale + rounding);
   if (!(scale > 0) || out > static_cast<double>(kLongest)) refuse("a scale is " + std::to_string(scale));
   return static_cast<std::int64_t>(out);
 }
@@ -177,7 +179,7 @@ void keep_aspect(const Options& o, std::vector<AxisScale>& scales) {
     scale = o.policy == "not_larger" ? std::min(scale, s.scale) : std::max(scale, s.scale);
   for (AxisScale& s : scales) {
     s.scale = scale;
-    s.out = static_cast<std::int64_t>(std::floor(scale * static_cast<double>(s.in) + 0.5));
+    s.out = scaled(s.in, scale, 0.5);
   }
 }
 

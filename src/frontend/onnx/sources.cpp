@@ -62,7 +62,7 @@ Values range(Call& c) {
   const double count = std::ceil((limit - start) / delta);
   if (std::isnan(count) || delta == 0) refuse("its delta is 0");
   if (count > static_cast<double>(std::int64_t{1} << 40)) refuse("the range has too many elements");
-  const auto extent = std::max<std::int64_t>(0, static_cast<std::int64_t>(count));
+  const auto extent = static_cast<std::int64_t>(std::max(0.0, count));
   const Value steps = c.e.iota(dtype, {extent}, 0);
   return {c.e.binary("add", c.e.binary("mul", steps, c.e.reshape(c.in(2), {})), c.e.reshape(c.in(0), {}))};
 }
