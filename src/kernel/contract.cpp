@@ -184,7 +184,8 @@ Result<Kernel> lower_contraction(const LowerInput& in) {
   auto c = schedule::analyse_contraction(in.region, in.target.family);
   if (!c) return fail(c.error().reason);
   if (!in.cpu()) return GpuContraction(in, *std::move(c)).run();
-  return (c->conv ? cpu_conv(in, *std::move(c)) : cpu_dot(in, *std::move(c)))->run();
+  if (c->conv) return cpu_conv(in, *std::move(c))->run();
+  return (is_thin(in, *c) ? cpu_thin(in, *std::move(c)) : cpu_dot(in, *std::move(c)))->run();
 }
 
 }  // namespace fusewright::kernel

@@ -233,7 +233,8 @@ void CpuContraction::multiply(const Block& block, ExprId r, ExprId q) {
   });
   // Through memory from here on, so that what follows may index rows and columns freely.
   each([&](ExprId i, ExprId at) {
-    b_.store(sums_, b_.add(b_.mul(i, pitch_), b_.add(column, at)), b_.load(tile_, cell(i, at)));
+    b_.store(sums_, b_.add(b_.add(b_.mul(i, pitch_), b_.index(lead_)), b_.add(column, at)),
+             b_.load(tile_, cell(i, at)));
   });
 }
 
@@ -245,7 +246,7 @@ void CpuContraction::finish(const Block& block, ExprId r) {
     const ExprId m = b_.let("m", b_.add(b_.add(block.m0, first), i));
     each_vector({block.columns, least_columns_, columns_multiple_}, [&](ExprId column) {
       store_outputs(block.batch, m, b_.add(block.n0, column),
-                    b_.load(stored_, b_.add(b_.mul(i, stored_pitch_), column)));
+                    b_.load(stored_, b_.add(b_.add(b_.mul(i, stored_pitch_), b_.index(lead_)), column)));
     });
   });
 }
@@ -262,17 +263,19 @@ class CpuDot final : public CpuContraction {
     least_columns_ = std::min(last, c_.n);
     columns_multiple_ = blocks_ == 1 ? c_.n : std::gcd(most, last);
     // Packing pays where the elements are met with several rows, or do not lie in the order that is needed.
-    if (!known_at_load(right_.value) && row_panels_ == 1 && least_columns_ >= tiles_.columns && lies_well(right_, 2))
+    if (!known_at_load(right_.value) && row_panels_ == 1 && c_.n >= tiles_.columns && lies_well(right_, 2)) {
       right_.from = Operand::From::kMemory;
-    else
+      lead_ = c_.n % tiles_.columns == 0 ? 0 : tiles_.columns;
+    } else {
       place(right_, "right", tiles_.together);
+    }
     if (!known_at_load(left_.value) && lies_well(left_, 2))
       left_.from = Operand::From::kMemory;
     else
       place(left_, "left", 1);
-    pitch_ = stored_pitch_ = most;
+    pitch_ = stored_pitch_ = most + lead_;
     tile_ = b_.buffer("tile", acc_, tiles_.rows * tiles_.columns, Space::kLocal);
-    sums_ = stored_ = b_.buffer("sums", acc_, tiles_.rows * most, Space::kLocal);
+    sums_ = stored_ = b_.buffer("sums", acc_, tiles_.rows * pitch_, Space::kLocal);
   }
 
  private:

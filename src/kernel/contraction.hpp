@@ -91,6 +91,7 @@ class CpuContraction : public ContractionLowering {
   std::vector<std::int64_t> k_extents_;  ///< loops that k is counted in, outermost first
   Operand left_, right_;
   std::int64_t pitch_ = 1, stored_pitch_ = 1;  ///< of the sums
+  std::int64_t lead_ = 0;                      ///< sums before a block's first column, not stored
   std::int64_t least_columns_ = 0, columns_multiple_ = 1;
   BufferId tile_, sums_, stored_;
 
@@ -105,6 +106,9 @@ class CpuContraction : public ContractionLowering {
   void over_k(const std::function<void(const Ks&)>& body);
 };
 
+/// A dot of a matrix and a few vectors, none of them known at load, that all lie contiguous along k.
+bool is_thin(const LowerInput& in, const schedule::Contraction& c);
+std::unique_ptr<ContractionLowering> cpu_thin(const LowerInput& in, schedule::Contraction c);
 std::unique_ptr<ContractionLowering> cpu_dot(const LowerInput& in, schedule::Contraction c);
 std::unique_ptr<ContractionLowering> cpu_conv(const LowerInput& in, schedule::Contraction c);
 

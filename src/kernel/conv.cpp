@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "contraction.hpp"
 
@@ -33,6 +34,7 @@ class CpuConv final : public CpuContraction {
     weights.entries = g_.multiplier > 0 ? 1 : g_.groups;
     weights.stride = g_.planar ? g_.images : 1;
     image().from = Operand::From::kImage;
+    find_sections();
     cut();
     if (g_.planar && !known_at_load(weights.value) && lies_well(weights, 2))
       weights.from = Operand::From::kMemory;
@@ -57,6 +59,12 @@ class CpuConv final : public CpuContraction {
   struct Place {
     ExprId image, channel;      // of the whole tensor
     ExprId depth, row, column;  // first result position
+  };
+
+  /// Channels of the image that come from one place.
+  struct Section {
+    std::int64_t first = 0, channels = 1;
+    region::IndexMap map;  ///< as Convolution::image_map, channels counted from the section's first
   };
 
   Operand& image() { return g_.planar ? right_ : left_; }
@@ -149,6 +157,31 @@ class CpuConv final : public CpuContraction {
 
   // ---- The image ----
 
+  // Where the image is put together of several along its channels, each is laid out by a loop of its own, in which
+  // nothing is left to choose.
+  void find_sections() {
+    std::set<std::int64_t> begins{0};
+    const auto graph = region::trace_accesses(region_, {{g_.image, g_.image_map}});
+    for (std::size_t i = 0; graph && g_.groups == 1 && i < graph->nodes.size(); ++i)
+      for (std::size_t k = 0; k < graph->nodes[i].guards.size(); ++k)
+        for (const region::Constraint& c : graph->nodes[i].guards[k]) {
+          // channel + offset within bounds, for an offset that shows at channel 0
+          const region::IndexExpr rest = simplify(c.expr + region::index_dim(1) * -1, g_.image_map);
+          if (rest->kind != region::IndexNode::Kind::kConstant) continue;
+          for (const std::int64_t at : {c.low - rest->value, c.high + 1 - rest->value})
+            if (at > 0 && at < channels_) begins.insert(at);
+        }
+    for (auto at = begins.begin(); at != begins.end(); ++at) {
+      const std::int64_t end = std::next(at) == begins.end() ? channels_ : *std::next(at);
+      region::IndexMap from;
+      from.domain = g_.image_map.domain;
+      if (begins.size() > 1) from.domain[1] = end - *at;
+      for (std::int64_t d = 0; d < 5; ++d)
+        from.results.push_back(d == 1 ? region::index_dim(d) + region::index_constant(*at) : region::index_dim(d));
+      sections_.push_back({*at, end - *at, begins.size() > 1 ? compose(from, g_.image_map) : g_.image_map});
+    }
+  }
+
   // Channels are neighbours, and no result meets a place outside.
   bool reads_in_place() {
     const RegionValue& v = region_[g_.image];
@@ -177,9 +210,9 @@ class CpuConv final : public CpuContraction {
     return {at, there};
   }
 
-  void store_element(ExprId to, ExprId channel, ExprId depth, ExprId row, ExprId column) {
+  void store_element(const Section& section, ExprId to, ExprId channel, ExprId depth, ExprId row, ExprId column) {
     b_.store(image().buffer, to,
-             operand(g_.image, g_.image_map, {place_.image, b_.add(place_.channel, channel), depth, row, column}));
+             operand(g_.image, section.map, {place_.image, b_.add(place_.channel, channel), depth, row, column}));
   }
 
   void lay_out() {
@@ -194,13 +227,17 @@ class CpuConv final : public CpuContraction {
       const ExprId place = b_.add(b_.mul(place_.depth, d.stride), b_.mul(tap, d.dilation));
       const auto [depth, there] = element_at(d, place, (d.out - 1) * d.stride + d.span() - 1);
       const ExprId at = b_.let("depth", depth), to = b_.let("to", b_.mul(tap, patch_.depth));
-      b_.when(there, [&] { g_.planar ? lay_out_planes(at, to) : lay_out_pixels(at, to); });
+      b_.when(there, [&] {
+        for (const Section& section : sections_)
+          g_.planar ? lay_out_planes(section, at, to) : lay_out_pixels(section, at, to);
+      });
     });
   }
 
-  void lay_out_planes(ExprId depth, ExprId to) {
+  void lay_out_planes(const Section& section, ExprId depth, ExprId to_first) {
     const ConvAxis &h = g_.axes[1], &w = g_.axes[2];
-    b_.loop(LoopKind::kSerial, "c", b_.index(channels_), [&](ExprId c) {
+    const ExprId to = b_.add(to_first, b_.index(section.first * patch_.channel));
+    b_.loop(LoopKind::kSerial, "c", b_.index(section.channels), [&](ExprId c) {
       b_.loop(LoopKind::kSerial, "phase", b_.index(patch_.height_phases), [&](ExprId phase) {
         b_.loop(LoopKind::kSerial, "j", b_.index(patch_.rows), [&](ExprId j) {
           const ExprId place = b_.add(b_.mul(b_.add(place_.row, j), h.stride), phase);
@@ -213,8 +250,9 @@ class CpuConv final : public CpuContraction {
               const ExprId start =
                   b_.let("start", b_.add(b_.add(to, b_.mul(c, patch_.channel)),
                                          b_.add(b_.mul(plane, patch_.plane), b_.mul(j, patch_.columns))));
-              across(w, p, w.stride, patch_.columns,
-                     [&](ExprId at, ExprId column) { store_element(b_.add(start, at), c, depth, from, column); });
+              across(w, p, w.stride, patch_.columns, [&](ExprId at, ExprId column) {
+                store_element(section, b_.add(start, at), c, depth, from, column);
+              });
             }
           });
         });
@@ -222,8 +260,10 @@ class CpuConv final : public CpuContraction {
     });
   }
 
-  void lay_out_pixels(ExprId depth, ExprId to) {
+  void lay_out_pixels(const Section& section, ExprId depth, ExprId to_first) {
     const ConvAxis &h = g_.axes[1], &w = g_.axes[2];
+    const ExprId to = b_.add(to_first, b_.index(section.first));
+    const std::int64_t n = section.channels;
     b_.loop(LoopKind::kSerial, "j", b_.index(patch_.rows), [&](ExprId j) {
       const ExprId place = b_.add(b_.mul(place_.row, h.stride), j);
       const auto [row, there] = element_at(h, place, (pieces_high() - 1) * tiles_.height * h.stride + patch_.rows - 1);
@@ -231,8 +271,8 @@ class CpuConv final : public CpuContraction {
       b_.when(there, [&] {
         pixels(w, [&](ExprId at, ExprId column) {
           const ExprId start = b_.let("start", b_.add(to, b_.mul(b_.add(b_.mul(j, patch_.columns), at), channels_)));
-          each_vector({b_.index(channels_), channels_, channels_},
-                      [&](ExprId c) { store_element(b_.add(start, c), c, depth, from, column); });
+          each_vector({b_.index(n), n, n},
+                      [&](ExprId c) { store_element(section, b_.add(start, c), c, depth, from, column); });
         });
       });
     });
@@ -353,6 +393,7 @@ class CpuConv final : public CpuContraction {
   std::int64_t channels_;  // that a patch holds
   Patch patch_;
   std::int64_t blocks_ = 1, share_ = 1, panels_ = 1;  // parts of a piece's features; row panels, column panels of one
+  std::vector<Section> sections_;
   bool in_place_ = false;
   std::array<std::int64_t, 5> strides_{};  // of the image in place
   BufferId offsets_;                       // of the taps, where they are counted by a loop

@@ -69,6 +69,7 @@ ExprId Elements::guard(const std::vector<region::Constraint>& constraints, const
   for (const region::Constraint& c : constraints) {
     const ExprId e = index(c.expr, map, runtime);
     const region::Range range = range_of(c.expr, map);
+    if (range.high < c.low || range.low > c.high) return builder_.integer(DType::kPred, 0);
     if (range.low < c.low)
       all = builder_.both(all, builder_.op(ScalarOp::kGe, DType::kPred, {e, builder_.index(c.low)}));
     if (range.high > c.high)
