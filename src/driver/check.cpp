@@ -59,17 +59,25 @@ double greatest_difference(const Tensor& a, const Tensor& b) {
   return worst;
 }
 
+// Half the distance from one to the next number; zero for integers, which are exact.
+double rounding_unit(ops::DType dtype) {
+  switch (dtype) {
+    case ops::DType::kF64: return 0x1p-53;
+    case ops::DType::kF32: return 0x1p-24;
+    case ops::DType::kF16: return 0x1p-11;
+    case ops::DType::kBF16: return 0x1p-8;
+    default: return 0;
+  }
+}
+
 }  // namespace
 
-double half_of_digits(const Tensor& tensor) {
-  double unit = 0;
-  switch (tensor.dtype) {
-    case ops::DType::kF64: unit = 0x1p-53; break;
-    case ops::DType::kF32: unit = 0x1p-24; break;
-    case ops::DType::kF16: unit = 0x1p-11; break;
-    case ops::DType::kBF16: unit = 0x1p-8; break;
-    default: return 0;  // integers are exact
-  }
+double half_of_digits(const Tensor& tensor, const graph::Graph& model) {
+  double unit = rounding_unit(tensor.dtype);
+  if (unit == 0) return 0;
+  for (const graph::Node& node : model.nodes)
+    for (const ops::Type& type : node.types)
+      if (!node.operands.empty() && type.is_tensor()) unit = std::max(unit, rounding_unit(type.dtype));
   double greatest = 0;
   for (std::int64_t i = 0; i < tensor.elements(); ++i)
     if (const double x = std::abs(ops::get_double(tensor, i)); std::isfinite(x)) greatest = std::max(greatest, x);
@@ -112,7 +120,7 @@ Result<CheckReport> check_run(const Compilation& c, runtime::Instance& instance,
     }
     const double difference = greatest_difference(results[o], reference[o]);
     report.end_to_end_error = std::max(report.end_to_end_error, difference);
-    doubtful = doubtful || difference > half_of_digits(reference[o]);
+    doubtful = doubtful || difference > half_of_digits(reference[o], c.imported);
   }
   if (doubtful && report.ok) {
     FW_TRY(std::vector<interpret::Bounded> bounds, interpret::evaluate_with_bounds(c.imported, inputs));

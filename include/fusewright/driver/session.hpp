@@ -36,8 +36,8 @@ struct CheckReport {
 };
 
 /// What two right evaluations of a whole model may differ by: half of the dtype's digits, at the greatest magnitude in
-/// the tensor. Zero for integers and pred.
-double half_of_digits(const ops::Tensor& tensor);
+/// the tensor. Zero for integers and pred. The digits are those of the coarsest float dtype that the model computes in.
+double half_of_digits(const ops::Tensor& tensor, const graph::Graph& model);
 
 /// Runs the plan once and checks every group on the inputs that it received, element by element with its error bound;
 /// and the outputs against the model as imported, so that a false rule is found as well.

@@ -12,6 +12,7 @@
 namespace fusewright::frontend_onnx {
 
 class Importer;
+struct NarrowType;
 struct Scope;
 
 class Call {
@@ -69,9 +70,14 @@ Value emit_matmul(Emitter& e, Value a, Value b, DType dtype);
 /// Convolution with the attributes of `c`; x is [N, C, spatial...], w is [M, C / group, spatial...].
 Value emit_conv(Call& c, Value x, Value w, DType dtype);
 Value emit_quantize(Call& c);
+/// `x`, a float, with its values rounded to those of `type`, in its carrier.
+/// @param saturate values beyond the greatest become the greatest; else infinity, or NaN where there is none
+Value emit_narrow(Call& c, Value x, const NarrowType& type, bool saturate);
 Value emit_dequantize(Call& c);
 
 using Handler = std::vector<Value> (*)(Call&);
+/// Target of the operators whose result is of the element type that they state, not of their operand's.
+constexpr std::string_view kMakesOwnType = "own type";
 struct OperatorRow {
   std::string_view name;
   Handler handler;
@@ -92,6 +98,10 @@ std::vector<OperatorRow> quantization_operators();
 std::vector<OperatorRow> attention_operators();
 std::vector<OperatorRow> control_operators();
 std::vector<OperatorRow> recurrent_operators();
+std::vector<OperatorRow> state_operators();
+std::vector<OperatorRow> sampling_operators();
+std::vector<OperatorRow> spectral_operators();
+std::vector<OperatorRow> unpooling_operators();
 std::vector<OperatorRow> vendor_operators();
 /// The row of an operator, or null. `domain` is empty for the standard one.
 const OperatorRow* find_operator(std::string_view domain, std::string_view op_type);

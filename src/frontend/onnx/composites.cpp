@@ -47,8 +47,27 @@ Values prelu(Call& c) {
   return {c.e.op("prelu", {x, c.e.align(slope, dims)})};
 }
 
+// By the statistics of the batch itself; they also move the running ones.
+Values trained_batch_norm(Call& c) {
+  const Value x = c.in(0);
+  Ints axes;
+  for (std::int64_t i = 0; i < c.e.rank(x); ++i)
+    if (i != 1) axes.push_back(i);
+  const auto mean = [&](Value v) { return c.e.op("reduce_mean", {v}, {{"axes", axes}}); };
+  const Value average = mean(x);
+  const Value centered = c.e.op("sub", {x, c.e.broadcast(average, c.e.dims(x), {1})});
+  const Value variance = mean(c.e.op("mul", {centered, centered}));
+  const double momentum = c.float_attr("momentum", 0.9f);
+  const auto moved = [&](Value running, Value current) {
+    return c.e.op("add", {c.e.binary("mul", running, momentum), c.e.binary("mul", current, 1 - momentum)});
+  };
+  const Value y = c.e.op("batch_norm", {x, c.in(1), c.in(2), average, variance},
+                         {{"epsilon", c.float_attr("epsilon", 1e-5f)}, {"feature", std::int64_t{1}}});
+  return {y, moved(c.in(3), average), moved(c.in(4), variance)};
+}
+
 Values batch_norm(Call& c) {
-  if (c.int_attr("training_mode", 0) != 0) unsupported("BatchNormalization in training mode is not supported");
+  if (c.int_attr("training_mode", 0) != 0) return trained_batch_norm(c);
   if (c.int_attr("spatial", 1) == 0) unsupported("BatchNormalization with spatial = 0 is not supported");
   if (c.opset < 7 && c.int_attr("is_test", 0) == 0 && c.wants(1))
     unsupported("BatchNormalization in training mode is not supported");

@@ -37,20 +37,23 @@ std::string body_name(const Call& c, const char* part) {
   return name + "." + part;
 }
 
+// Nodes of a nested graph that become part of the graph around it: a branch that is taken, a turn of a loop.
+Scope inlined(Call& c) {
+  Scope scope;
+  scope.outer = &c.scope;
+  scope.emitter = &c.e;
+  scope.opsets = c.scope.opsets;
+  scope.prefix = c.scope.prefix;
+  scope.depth = c.scope.depth + 1;
+  return scope;
+}
+
 Values if_else(Call& c) {
   const Value condition = c.in(0);
   if (product(c.e.dims(condition)) != 1) refuse("its condition is not one element");
-  // A condition that follows from constants or from the values of given inputs; an input itself stays a choice of the
-  // run.
-  const bool given = c.e.graph().info(condition.node).name == "parameter";
-  if (const auto known = given ? std::nullopt : c.e.known(condition)) {
-    // The branch that is taken becomes part of the graph around it; the other one is never read.
-    Scope scope;
-    scope.outer = &c.scope;
-    scope.emitter = &c.e;
-    scope.opsets = c.scope.opsets;
-    scope.prefix = c.scope.prefix;
-    scope.depth = c.scope.depth + 1;
+  // A condition that follows from constants or from the values of given inputs: the other branch is never read.
+  if (const auto known = c.e.known(condition)) {
+    Scope scope = inlined(c);
     return c.importer.import_graph(c.graph_attr(ops::get_int(*known, 0) != 0 ? "then_branch" : "else_branch"), scope);
   }
   std::vector<graph::ComputationId> bodies;
@@ -89,6 +92,56 @@ Type stacked(const Type& type, std::int64_t trips) {
   return Type::tensor(type.dtype, shape);
 }
 
+constexpr std::int64_t kMostUnrolled = 20'000;  // nodes
+
+bool may_unroll(std::int64_t trips, const ::onnx::GraphProto& graph) {
+  return trips * std::max(1, graph.node_size()) <= kMostUnrolled;
+}
+
+// The results of each turn, one below the other along a new first axis.
+Value stack(Call& c, const Values& turns) {
+  Values rows;
+  for (const Value turn : turns) {
+    Ints dims = c.e.dims(turn);
+    dims.insert(dims.begin(), 1);
+    rows.push_back(c.e.reshape(turn, dims));
+  }
+  return c.e.concat(rows, 0);
+}
+
+// A loop of few turns, their number known, whose condition is known at each: the turns one after the other. Nothing
+// where it is not such a loop; nodes made until that was found out are read by nobody.
+std::optional<Values> unrolled_loop(Call& c, const ::onnx::GraphProto& graph, std::size_t carried) {
+  if (!c.has(0)) return std::nullopt;
+  const auto count = c.e.known(c.in(0));
+  if (!count || count->elements() != 1) return std::nullopt;
+  const std::int64_t trips = std::max<std::int64_t>(0, ops::get_int(*count, 0));
+  const std::size_t scans = static_cast<std::size_t>(graph.output_size()) - 1 - carried;
+  if (trips > kMostUnrolled || !may_unroll(trips, graph) || (trips == 0 && scans > 0)) return std::nullopt;
+  Value going = c.has(1) ? c.e.reshape(c.in(1), {}) : c.e.scalar_int(DType::kPred, 1);
+  Values state(c.inputs.begin() + 2, c.inputs.end());
+  std::vector<Values> stacks(scans);
+  for (std::int64_t turn = 0; turn < trips; ++turn) {
+    const auto known = c.e.known(going);
+    if (!known) return std::nullopt;
+    if (ops::get_int(*known, 0) == 0) break;
+    ::onnx::GraphProto body = graph;  // a copy: reading takes its tensors away
+    Scope scope = inlined(c);
+    scope.values[body.input(0).name()] = c.e.scalar_int(DType::kS64, turn);
+    scope.values[body.input(1).name()] = going;
+    for (std::size_t i = 0; i < carried; ++i) scope.values[body.input(static_cast<int>(i) + 2).name()] = state[i];
+    const Values results = c.importer.import_graph(body, scope);
+    going = c.e.reshape(c.e.to_pred(results[0]), {});
+    state.assign(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
+    for (std::size_t i = 0; i < scans; ++i) stacks[i].push_back(results[1 + carried + i]);
+  }
+  for (const Values& turns : stacks) {
+    if (turns.empty()) return std::nullopt;
+    state.push_back(stack(c, turns));
+  }
+  return state;
+}
+
 Values loop(Call& c) {
   ::onnx::GraphProto& graph = c.graph_attr("body");
   const auto carried_count = static_cast<std::size_t>(std::max(0, c.proto.input_size() - 2));
@@ -96,6 +149,8 @@ Values loop(Call& c) {
     refuse("its body has " + std::to_string(graph.input_size()) + " inputs where " + std::to_string(carried_count + 2) +
            " are needed");
   if (static_cast<std::size_t>(graph.output_size()) < carried_count + 1) refuse("its body has too few outputs");
+  for (std::size_t i = 0; i < carried_count; ++i) c.in(i + 2);  // all are needed
+  if (auto results = unrolled_loop(c, graph, carried_count)) return *std::move(results);
   Body body(c, body_name(c, "body"));
   body.parameter(Type::tensor(DType::kS64, {}), graph.input(0).name());
   body.parameter(Type::tensor(DType::kPred, {}), graph.input(1).name());
@@ -152,9 +207,58 @@ ScanAttrs read_scan(Call& c, const ::onnx::GraphProto& graph) {
   return a;
 }
 
+// Extents that all scanned inputs have in common.
+std::int64_t scan_trips(Call& c, const ScanAttrs& a) {
+  std::int64_t trips = -1;
+  for (std::size_t i = 0; i < a.inputs; ++i) {
+    const Value x = c.in(a.states + i);
+    const std::int64_t extent = c.e.dims(x)[c.axis(a.input_axes[i], c.e.rank(x))];
+    if (trips >= 0 && trips != extent) refuse("its scanned inputs have different lengths");
+    trips = extent;
+  }
+  return trips;
+}
+
+// The first axis of a stacked result goes where it belongs.
+Value place_output(Call& c, Value value, const ScanAttrs& a, std::size_t i) {
+  if (a.output_directions[i] != 0) value = c.e.op("reverse", {value}, {{"axes", Ints{0}}});
+  const std::int64_t rank = c.e.rank(value), axis = c.axis(a.output_axes[i], rank);
+  Ints perm;
+  for (std::int64_t k = 1; k < rank; ++k) perm.push_back(k);
+  perm.insert(perm.begin() + axis, 0);
+  return c.e.transpose(value, perm);
+}
+
+Values unrolled_scan(Call& c, const ::onnx::GraphProto& graph, const ScanAttrs& a, std::int64_t trips) {
+  Values state;
+  for (std::size_t i = 0; i < a.states; ++i) state.push_back(c.in(i));
+  std::vector<Values> stacks(a.outputs);
+  for (std::int64_t turn = 0; turn < trips; ++turn) {
+    ::onnx::GraphProto body = graph;  // a copy: reading takes its tensors away
+    Scope scope = inlined(c);
+    for (std::size_t i = 0; i < a.states; ++i) scope.values[body.input(static_cast<int>(i)).name()] = state[i];
+    for (std::size_t i = 0; i < a.inputs; ++i) {
+      const Value x = c.in(a.states + i);
+      const std::int64_t axis = c.axis(a.input_axes[i], c.e.rank(x));
+      const std::int64_t at = a.input_directions[i] == 0 ? turn : trips - 1 - turn;
+      Ints dims = c.e.dims(x);
+      dims.erase(dims.begin() + axis);
+      scope.values[body.input(static_cast<int>(a.states + i)).name()] =
+          c.e.reshape(c.e.slice(x, axis, at, at + 1), dims);
+    }
+    const Values results = c.importer.import_graph(body, scope);
+    state.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(a.states));
+    for (std::size_t i = 0; i < a.outputs; ++i) stacks[i].push_back(results[a.states + i]);
+  }
+  for (std::size_t i = 0; i < a.outputs; ++i) state.push_back(place_output(c, stack(c, stacks[i]), a, i));
+  return state;
+}
+
 Values scan(Call& c) {
   ::onnx::GraphProto& graph = c.graph_attr("body");
   const ScanAttrs a = read_scan(c, graph);
+  const std::int64_t trips = scan_trips(c, a);
+  if (trips > 0 && trips <= kMostUnrolled && may_unroll(trips, graph)) return unrolled_scan(c, graph, a, trips);
   Body body(c, body_name(c, "body"));
   const Value step = body.parameter(Type::tensor(DType::kS64, {}), "");
   const Value going = body.parameter(Type::tensor(DType::kPred, {}), "");
@@ -166,15 +270,11 @@ Values scan(Call& c) {
     body.parameter(types.back(), graph.input(static_cast<int>(i)).name());
   }
   const std::vector<Type> carried = types;
-  std::int64_t trips = -1;
   for (std::size_t i = 0; i < a.inputs; ++i) {
     const Value x = c.in(a.states + i);
     const std::int64_t axis = c.axis(a.input_axes[i], c.e.rank(x));
-    const std::int64_t extent = c.e.dims(x)[axis];
-    if (trips >= 0 && trips != extent) refuse("its scanned inputs have different lengths");
-    trips = extent;
     const Value at =
-        a.input_directions[i] == 0 ? step : body.emitter.binary("sub", static_cast<double>(extent - 1), step);
+        a.input_directions[i] == 0 ? step : body.emitter.binary("sub", static_cast<double>(trips - 1), step);
     body.scope.values[graph.input(static_cast<int>(a.states + i)).name()] =
         body.emitter.op("take", {x, at}, {{"axis", axis}});
   }
@@ -186,15 +286,7 @@ Values scan(Call& c) {
   body.emitter.builder().set_results(results);
   Values out = c.e.builder().add_typed(c.e.graph().table->require("loop"), operands,
                                        {{"scans", static_cast<std::int64_t>(a.outputs)}}, types, {body.computation});
-  for (std::size_t i = 0; i < a.outputs; ++i) {
-    Value& value = out[a.states + i];
-    if (a.output_directions[i] != 0) value = c.e.op("reverse", {value}, {{"axes", Ints{0}}});
-    const std::int64_t rank = c.e.rank(value), axis = c.axis(a.output_axes[i], rank);
-    Ints perm;
-    for (std::int64_t k = 1; k < rank; ++k) perm.push_back(k);
-    perm.insert(perm.begin() + axis, 0);
-    value = c.e.transpose(value, perm);
-  }
+  for (std::size_t i = 0; i < a.outputs; ++i) out[a.states + i] = place_output(c, out[a.states + i], a, i);
   return out;
 }
 

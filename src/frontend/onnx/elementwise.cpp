@@ -1,4 +1,4 @@
-#include "src/frontend/onnx/call.hpp"
+#include "src/frontend/onnx/importer.hpp"
 
 namespace fusewright::frontend_onnx {
 
@@ -88,6 +88,21 @@ Values clip(Call& c) {
 
 Values where(Call& c) { return {c.e.select(c.in(0), c.in(1), c.in(2))}; }
 
+// Whole numbers keep their low bits; floats are rounded.
+Value cast_to_narrow(Call& c, const NarrowType& type) {
+  const Value x = c.in(0);
+  Value result;
+  if (type.is_float()) {
+    result = emit_narrow(c, x, type, c.int_attr("saturate", 1) != 0);
+  } else {
+    const Ints dims = c.e.dims(x);
+    const Value shift = c.e.align(c.e.scalar_int(DType::kS32, 32 - type.bits), dims);
+    const Value high = c.e.op("shl", {c.e.convert(x, DType::kS32), shift});
+    result = c.e.convert(c.e.op(type.least < 0 ? "shr_arithmetic" : "shr_logical", {high, shift}), type.carrier);
+  }
+  c.importer.set_narrow(result, &type);
+  return result;
+}
 Values cast_to(Call& c, DType dtype) {
   const Value x = c.in(0);
   return {dtype == DType::kPred ? c.e.to_pred(x) : c.e.convert(x, dtype)};
@@ -102,9 +117,13 @@ Values cast(Call& c) {
     }
     refuse("attribute 'to' is '" + name + "', which is no element type");
   }
+  if (const NarrowType* narrow = find_narrow(c.int_attr("to"))) return {cast_to_narrow(c, *narrow)};
   return cast_to(c, dtype_of(c.int_attr("to")));
 }
-Values cast_like(Call& c) { return cast_to(c, c.e.dtype(c.in(1))); }
+Values cast_like(Call& c) {
+  if (const NarrowType* narrow = c.importer.narrow(c.in(1))) return {cast_to_narrow(c, *narrow)};
+  return cast_to(c, c.e.dtype(c.in(1)));
+}
 Values bit_cast(Call& c) {
   const DType dtype = dtype_of(c.int_attr("to"));
   // A truth value is stored as a byte of 0 or 1.
@@ -188,8 +207,8 @@ std::vector<OperatorRow> elementwise_operators() {
       {"IsInf", is_inf},
       {"Clip", clip},
       {"Where", where},
-      {"Cast", cast},
-      {"CastLike", cast_like},
+      {"Cast", cast, kMakesOwnType},
+      {"CastLike", cast_like, kMakesOwnType},
       {"BitCast", bit_cast},
       {"Dropout", dropout},
   };

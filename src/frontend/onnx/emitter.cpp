@@ -232,7 +232,36 @@ Value Emitter::slice(Value x, std::int64_t axis, std::int64_t start, std::int64_
   return op("slice", {x}, {{"starts", starts}, {"limits", limits}, {"strides", strides}});
 }
 
+namespace {
+
+// How often each element of 0, 1, ..., extent - 1 is taken, where that is a whole number and the order is kept; else 0.
+std::int64_t even_repeats(const Ints& indices, std::int64_t extent) {
+  const auto count = static_cast<std::int64_t>(indices.size());
+  if (extent < 1 || count < extent || count % extent != 0) return 0;
+  const std::int64_t times = count / extent;
+  for (std::int64_t i = 0; i < count; ++i)
+    if (indices[i] != i / times) return 0;
+  return times;
+}
+
+}  // namespace
+
+// Repeating and slicing are movements that every kernel can read through; a table of indices is not.
 Value Emitter::take(Value x, const Ints& indices, std::int64_t axis) {
+  Ints shape = dims(x);
+  const std::int64_t extent = shape[axis];
+  if (const std::int64_t times = even_repeats(indices, extent); times > 0) {
+    Ints wide = shape, axes;
+    wide.insert(wide.begin() + axis + 1, times);
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(shape.size()); ++i) axes.push_back(i > axis ? i + 1 : i);
+    shape[axis] = extent * times;
+    return reshape(broadcast(x, wide, axes), shape);
+  }
+  const auto count = static_cast<std::int64_t>(indices.size());
+  const std::int64_t step = count > 1 ? indices[1] - indices[0] : 1;
+  bool even = count > 0 && step > 0 && indices.front() >= 0 && indices.back() < extent;
+  for (std::int64_t i = 1; even && i < count; ++i) even = indices[i] - indices[i - 1] == step;
+  if (even) return slice(x, axis, indices.front(), indices.back() + 1, step);
   return op("take", {x, int_vector(DType::kS64, indices)}, {{"axis", axis}});
 }
 

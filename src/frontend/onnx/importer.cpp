@@ -258,6 +258,7 @@ void Importer::add_input(const InputOption& input, Type type, Scope& scope) {
   constexpr std::size_t kLargestKnown = 64 * 1024;
   if (known != nullptr && known->bytes() <= kLargestKnown) knowledge_.set(value, *known);
   graph_.inputs.back() = std::move(port);
+  set_narrow(value, find_narrow(input.proto->type().tensor_type().elem_type()));
   scope.values[name] = value;
 }
 
@@ -292,7 +293,17 @@ Value Importer::constant_of(::onnx::TensorProto& proto, Emitter& emitter, bool w
   if (weight && options_.replace_weight && ops::is_float(tensor.dtype)) {
     if (auto other = options_.replace_weight(proto.name(), tensor.type())) tensor = *std::move(other);
   }
-  return emitter.constant(std::move(tensor));
+  const Value value = emitter.constant(std::move(tensor));
+  set_narrow(value, find_narrow(proto.data_type()));
+  return value;
+}
+
+const NarrowType* Importer::narrow(Value value) const {
+  const auto it = narrow_.find(value);
+  return it == narrow_.end() ? nullptr : it->second;
+}
+void Importer::set_narrow(Value value, const NarrowType* type) {
+  if (type != nullptr) narrow_[value] = type;
 }
 
 std::optional<Value> Importer::lookup(const std::string& name, Scope& scope) {
@@ -365,7 +376,16 @@ std::vector<Value> Importer::dispatch(::onnx::NodeProto& node, Scope& scope, std
   Call call(*this, scope, *scope.emitter, node, opset != scope.opsets->end() ? opset->second : 1);
   call.inputs = std::move(inputs);
   call.target = row->target;
-  return row->handler(call);
+  const std::vector<Value> results = row->handler(call);
+  // What moves narrow elements makes narrow elements: the operators that make others say so themselves, or give
+  // another dtype.
+  const NarrowType* narrow_input = call.has(0) ? narrow(call.inputs[0]) : nullptr;
+  if (narrow_input == nullptr || row->target == kMakesOwnType) return results;
+  for (const Value result : results)
+    if (result.valid() && graph_.type(result).is_tensor() && graph_.type(result).dtype == narrow_input->carrier &&
+        narrow(result) == nullptr)
+      set_narrow(result, narrow_input);
+  return results;
 }
 
 std::vector<Value> Importer::call_function(::onnx::FunctionProto& function, ::onnx::NodeProto& node, Scope& scope,

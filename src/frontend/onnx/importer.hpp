@@ -9,6 +9,7 @@
 
 #include "fusewright/frontend/onnx/import.hpp"
 #include "src/frontend/onnx/call.hpp"
+#include "src/frontend/onnx/narrow.hpp"
 
 namespace fusewright::frontend_onnx {
 
@@ -43,6 +44,9 @@ class Importer {
   std::vector<Value> import_graph(::onnx::GraphProto& graph, Scope& scope);
   /// A constant of a tensor in the file; `weight`: may be replaced by ImportOptions::replace_weight.
   Value constant_of(::onnx::TensorProto& proto, Emitter& emitter, bool weight);
+  /// The element type of a value that is carried in a wider one, or null.
+  const NarrowType* narrow(Value value) const;
+  void set_narrow(Value value, const NarrowType* type);
   const ImportOptions& options() const { return options_; }
   Knowledge& knowledge() { return knowledge_; }
   graph::Graph& graph() { return graph_; }
@@ -78,6 +82,7 @@ class Importer {
   std::map<std::string, std::int64_t> opsets_;
   std::unordered_map<std::string, ::onnx::FunctionProto*> functions_;  ///< by "domain:name"
   std::map<::onnx::FunctionProto*, std::map<std::string, std::int64_t>> function_opsets_;
+  std::map<Value, const NarrowType*> narrow_;
   std::int64_t node_count_ = 0;
 };
 

@@ -41,7 +41,8 @@ ModelFile read_model(const std::string& path);
 
 /// "float16", "string", ... for messages.
 std::string element_type_name(std::int64_t type);
-/// Throws Failure naming the type when it is not supported.
+/// Of a type narrower than any dtype, the one that carries it (narrow.hpp). Throws Failure naming the type when it is
+/// not supported.
 ops::DType dtype_of(std::int64_t element_type);
 
 /// The tensor's elements; `raw_data` is released from the message. External data is mapped from `folder`; an empty

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "src/frontend/onnx/call.hpp"
+#include "src/frontend/onnx/importer.hpp"
 
 namespace fusewright::frontend_onnx {
 
@@ -41,9 +41,8 @@ Value spread(Call& c, Value v, const Ints& dims) {
   return c.e.slice(c.e.reshape(c.e.broadcast(v, wide, axes), flat), axis, 0, dims[axis]);
 }
 
-Value quantize(Call& c, Value x, Value scale, Value zero, DType dtype) {
+Value quantize(Call& c, Value x, Value scale, Value zero, Limits limits, DType dtype) {
   const DType wide = c.e.dtype(x);
-  const Limits limits = limits_of(dtype);
   Value q = c.e.unary("round_even", c.e.op("div", {x, scale}));
   if (zero.valid()) q = c.e.op("add", {q, c.e.convert(zero, wide)});
   const Ints dims = c.e.dims(q);
@@ -52,15 +51,30 @@ Value quantize(Call& c, Value x, Value scale, Value zero, DType dtype) {
 
 Values quantize_linear(Call& c) {
   Value x = c.in(0);
+  const NarrowType* narrow = c.has(2) ? c.importer.narrow(c.in(2)) : nullptr;
   const Ints dims = c.e.dims(x);
   DType dtype = c.has(2) ? c.e.dtype(c.in(2)) : DType::kU8;
-  if (const std::int64_t stated = c.int_attr("output_dtype", 0); stated != 0) dtype = dtype_of(stated);
+  if (const std::int64_t stated = c.int_attr("output_dtype", 0); stated != 0) {
+    dtype = dtype_of(stated);
+    narrow = find_narrow(stated);
+  }
   if (!ops::is_float(c.e.dtype(x))) x = c.e.convert(x, DType::kF32);
   DType wide = c.e.dtype(c.in(1));
   if (const std::int64_t stated = c.int_attr("precision", 0); stated != 0) wide = dtype_of(stated);
   x = c.e.convert(x, wide);
   const Value scale = spread(c, c.e.convert(c.in(1), wide), dims);
-  return {quantize(c, x, scale, c.has(2) ? spread(c, c.in(2), dims) : Value{}, dtype)};
+  const Value zero = c.has(2) ? spread(c, c.in(2), dims) : Value{};
+  if (narrow == nullptr) return {quantize(c, x, scale, zero, limits_of(dtype), dtype)};
+  Value q;
+  if (narrow->is_float()) {
+    q = c.e.op("div", {x, scale});
+    if (zero.valid()) q = c.e.op("add", {q, c.e.convert(zero, wide)});
+    q = emit_narrow(c, q, *narrow, c.int_attr("saturate", 1) != 0);
+  } else {
+    q = quantize(c, x, scale, zero, {narrow->least, narrow->greatest}, narrow->carrier);
+  }
+  c.importer.set_narrow(q, narrow);
+  return {q};
 }
 
 Values dequantize_linear(Call& c) {
@@ -68,10 +82,11 @@ Values dequantize_linear(Call& c) {
   const Ints dims = c.e.dims(x);
   DType dtype = c.e.dtype(scale);
   if (const std::int64_t stated = c.int_attr("output_dtype", 0); stated != 0) dtype = dtype_of(stated);
-  // The difference is taken in whole numbers: that is exact.
-  Value q = c.e.convert(x, DType::kS32);
-  if (c.has(2)) q = c.e.op("sub", {q, c.e.convert(spread(c, c.in(2), dims), DType::kS32)});
   const DType wide = c.e.dtype(scale);
+  // The difference of whole numbers is taken in whole numbers: that is exact.
+  const DType exact = ops::is_float(c.e.dtype(x)) ? wide : DType::kS32;
+  Value q = c.e.convert(x, exact);
+  if (c.has(2)) q = c.e.op("sub", {q, c.e.convert(spread(c, c.in(2), dims), exact)});
   return {c.e.convert(c.e.op("mul", {c.e.convert(q, wide), spread(c, scale, dims)}), dtype)};
 }
 
@@ -85,7 +100,8 @@ Values dynamic_quantize(Call& c) {
   const Value shift = c.e.unary("round_even", c.e.op("div", {c.e.unary("neg", low), scale}));
   const Value zero = c.e.convert(c.e.op("clamp", {c.e.scalar(dtype, 0), shift, c.e.scalar(dtype, 255)}), DType::kU8);
   const Ints dims = c.e.dims(x);
-  return {quantize(c, x, c.e.align(scale, dims), c.e.align(zero, dims), DType::kU8), scale, zero};
+  return {quantize(c, x, c.e.align(scale, dims), c.e.align(zero, dims), limits_of(DType::kU8), DType::kU8), scale,
+          zero};
 }
 
 // Whole numbers minus their zero point, in s32. A vector of zero points belongs to the rows or columns named by `axis`.
@@ -124,7 +140,8 @@ Value requantize(Call& c, Value sum, std::size_t scale_a, std::size_t scale_b, s
   const DType wide = c.e.dtype(c.in(scale_a));
   const Value scale = c.e.op("mul", {along(c.in(scale_a)), along(c.in(scale_b))});
   const Value real = c.e.op("mul", {c.e.convert(sum, wide), scale});
-  return quantize(c, real, along(c.in(scale_y)), along(c.in(zero_y)), c.e.dtype(c.in(zero_y)));
+  const DType dtype = c.e.dtype(c.in(zero_y));
+  return quantize(c, real, along(c.in(scale_y)), along(c.in(zero_y)), limits_of(dtype), dtype);
 }
 
 Values qlinear_matmul(Call& c) {
@@ -141,13 +158,24 @@ Values qlinear_conv(Call& c) {
 
 }  // namespace
 
+Value emit_narrow(Call& c, Value x, const NarrowType& type, bool saturate) {
+  const Value rounded = c.e.op("round_to_narrow", {c.e.convert(x, DType::kF32)},
+                               {{"mantissa", std::int64_t{type.mantissa}},
+                                {"least_exponent", std::int64_t{1 - type.bias}},
+                                {"greatest", type.greatest},
+                                {"saturate", saturate || type.bits < 8},
+                                {"infinite", type.infinite},
+                                {"nan", type.bits == 8}});
+  return c.e.convert(rounded, type.carrier);
+}
+
 Value emit_dequantize(Call& c) { return dequantize_linear(c).front(); }
 Value emit_quantize(Call& c) { return quantize_linear(c).front(); }
 
 std::vector<OperatorRow> quantization_operators() {
   return {
-      {"QuantizeLinear", quantize_linear},
-      {"DequantizeLinear", dequantize_linear},
+      {"QuantizeLinear", quantize_linear, kMakesOwnType},
+      {"DequantizeLinear", dequantize_linear, kMakesOwnType},
       {"DynamicQuantizeLinear", dynamic_quantize},
       {"MatMulInteger", matmul_integer},
       {"ConvInteger", conv_integer},

@@ -32,23 +32,27 @@ struct AxisScale {
   double start = 0, end = 1;  // of the region of interest, in parts of the axis
 };
 
-double source_coordinate(const Options& o, const AxisScale& s, double x) {
-  const double in = static_cast<double>(s.in), out = static_cast<double>(s.out);
-  if (o.coordinates == "half_pixel") return (x + 0.5) / s.scale - 0.5;
-  if (o.coordinates == "pytorch_half_pixel") return s.out > 1 ? (x + 0.5) / s.scale - 0.5 : 0;
+// In f32, like the runtimes that models are exported for: where a coordinate lies between two elements, rounding
+// decides which one is the nearest.
+float source_coordinate(const Options& o, const AxisScale& s, std::int64_t position) {
+  const auto in = static_cast<float>(s.in), out = static_cast<float>(s.out), x = static_cast<float>(position);
+  const auto scale = static_cast<float>(s.scale);
+  if (o.coordinates == "half_pixel") return (x + 0.5F) / scale - 0.5F;
+  if (o.coordinates == "pytorch_half_pixel") return s.out > 1 ? (x + 0.5F) / scale - 0.5F : 0;
   if (o.coordinates == "align_corners") {
-    const double exact = s.scale * in;  // of the result before it is rounded to whole elements
+    const float exact = scale * in;  // of the result before it is rounded to whole elements
     return s.out == 1 || exact == 1 ? 0 : x * (in - 1) / (exact - 1);
   }
-  if (o.coordinates == "asymmetric") return x / s.scale;
-  if (o.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / s.scale;
+  if (o.coordinates == "asymmetric") return x / scale;
+  if (o.coordinates == "tf_half_pixel_for_nn") return (x + 0.5F) / scale;
   if (o.coordinates == "half_pixel_symmetric") {
-    const double adjustment = out / (s.scale * in);
-    return in / 2 * (1 - adjustment) + (x + 0.5) / s.scale - 0.5;
+    const float adjustment = out / (scale * in);
+    return in / 2 * (1 - adjustment) + (x + 0.5F) / scale - 0.5F;
   }
   if (o.coordinates == "tf_crop_and_resize") {
-    if (s.out > 1) return s.start * (in - 1) + x * (s.end - s.start) * (in - 1) / (out - 1);
-    return 0.5 * (s.start + s.end) * (in - 1);
+    const auto start = static_cast<float>(s.start), end = static_cast<float>(s.end);
+    if (s.out > 1) return start * (in - 1) + x * (end - start) * (in - 1) / (out - 1);
+    return 0.5F * (start + end) * (in - 1);
   }
   refuse("attribute 'coordinate_transformation_mode' is '" + o.coordinates + "'");
 }
@@ -61,8 +65,9 @@ std::int64_t nearest_index(const Options& o, double x) {
   refuse("attribute 'nearest_mode' is '" + o.rounding + "'");
 }
 
-double cubic_weight(double a, double distance) {
-  const double d = std::abs(distance);
+// Keys' cubic convolution, in f32 like the coordinates.
+float cubic_weight(float a, float distance) {
+  const float d = std::abs(distance);
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   if (d < 2) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
   return 0;
@@ -83,7 +88,7 @@ AxisPlan plan_axis(const Options& o, const AxisScale& s) {
   plan.weights.assign(taps, std::vector<double>(static_cast<std::size_t>(s.out), 1));
   plan.outside.assign(static_cast<std::size_t>(s.out), false);
   for (std::size_t i = 0; i < static_cast<std::size_t>(s.out); ++i) {
-    const double x = source_coordinate(o, s, static_cast<double>(i));
+    const double x = static_cast<double>(source_coordinate(o, s, static_cast<std::int64_t>(i)));
     if (!(std::abs(x) < 0x1p52)) refuse("its scales or region of interest lead out of all range");
     const auto last = s.in - 1;
     if (o.coordinates == "tf_crop_and_resize") plan.outside[i] = x < 0 || x > static_cast<double>(last);
@@ -96,7 +101,8 @@ AxisPlan plan_axis(const Options& o, const AxisScale& s) {
     for (std::size_t t = 0; t < taps; ++t) {
       const std::int64_t at = first + static_cast<std::int64_t>(t);
       const double distance = (x - static_cast<double>(at)) / stretch;
-      double weight = cubic ? cubic_weight(o.cubic, distance) : std::max(0.0, 1 - std::abs(distance));
+      double weight = cubic ? cubic_weight(static_cast<float>(o.cubic), static_cast<float>(distance))
+                            : std::max(0.0, 1 - std::abs(distance));
       if (o.exclude_outside && (at < 0 || at > last)) weight = 0;
       plan.indices[t][i] = std::clamp(at, std::int64_t{0}, last);
       plan.weights[t][i] = weight;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "src/frontend/onnx/narrow.hpp"
 #include "src/frontend/onnx/proto.hpp"
 
 namespace fusewright::frontend_onnx {
@@ -41,6 +42,7 @@ DType dtype_of(std::int64_t element_type) {
     case TensorProto::BFLOAT16: return DType::kBF16;
     default: break;
   }
+  if (const NarrowType* narrow = find_narrow(element_type)) return narrow->carrier;
   unsupported("element type " + element_type_name(element_type) + " is not supported");
 }
 
@@ -161,11 +163,34 @@ void take_typed(const TensorProto& proto, Tensor& tensor) {
   unsupported("element type " + std::string(ops::name(tensor.dtype)) + " is not supported");
 }
 
+// Packed elements: each of raw_data's bytes, or of the external file's, or one byte in each of int32_data.
+Tensor take_narrow(TensorProto& proto, const NarrowType& narrow, const ops::Type& type, const std::string& folder) {
+  Tensor packed;
+  packed.dtype = DType::kU8;
+  packed.dims = {(ops::byte_size(type) / ops::byte_width(type.dtype) * narrow.bits + 7) / 8};
+  const std::int64_t bytes = packed.dims[0];
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    take_external(proto, folder, packed);
+  } else if (proto.has_raw_data()) {
+    expect_count(static_cast<std::int64_t>(proto.raw_data().size()), bytes, "raw_data");
+    packed.storage = unwrap(ops::allocate_storage(static_cast<std::size_t>(bytes)));
+    if (bytes != 0) std::memcpy(packed.mutable_data(), proto.raw_data().data(), static_cast<std::size_t>(bytes));
+  } else {
+    expect_count(proto.int32_data_size(), bytes, "int32_data");
+    packed.storage = unwrap(ops::allocate_storage(static_cast<std::size_t>(bytes)));
+    copy_ints(proto.int32_data(), "int32_data", packed);
+  }
+  Tensor tensor = unwrap(ops::make_tensor(type.dtype, ops::static_dims(type.shape)));
+  unpack(narrow, packed.as<std::uint8_t>(), tensor);
+  return tensor;
+}
+
 }  // namespace
 
 Tensor take_tensor(TensorProto& proto, const std::string& folder) {
   const ops::Type type = type_of(proto);
   if (proto.has_segment()) unsupported("tensors in segments are not supported");
+  if (const NarrowType* narrow = find_narrow(proto.data_type())) return take_narrow(proto, *narrow, type, folder);
   Tensor tensor;
   tensor.dtype = type.dtype;
   tensor.dims = ops::static_dims(type.shape);
@@ -204,7 +229,11 @@ Result<Tensor> read_tensor_pb(const std::string& path) {
     return take_tensor(proto, "");
   } catch (const Failure& failure) {
     const auto source = std::make_shared<SourceText>(SourceText{path, ""});
-    return std::unexpected(with_context(failure.error, "cannot read the tensor", {source, 0, 0}));
+    // Another kind of value can be read as a tensor, but makes none.
+    Error error = with_context(
+        failure.error, "cannot read a tensor (a sequence, an optional or a map is not supported)", {source, 0, 0});
+    if (error.kind == ErrorKind::kResource) error.kind = ErrorKind::kInput;
+    return std::unexpected(std::move(error));
   }
 }
 

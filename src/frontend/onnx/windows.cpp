@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "src/frontend/onnx/call.hpp"
 
@@ -212,9 +213,67 @@ Value window_op(Call& c, std::string_view name, Value x, const Pool& pool) {
                  {"window_dilation", with_feature(pool.g.dilations, 1)}});
 }
 
+// Position of every spatial element in the flat tensor, but for those of its batch and channel: s64[spatial...].
+Value spatial_positions(Call& c, const Ints& spatial) {
+  const bool columns_first = c.int_attr("storage_order", 0) != 0;
+  const Value flat = c.e.iota(DType::kS64, {product(spatial)}, 0);
+  if (!columns_first) return c.e.reshape(flat, spatial);
+  Ints turned(spatial.rbegin(), spatial.rend()), perm = count_up(static_cast<std::int64_t>(spatial.size()));
+  std::reverse(perm.begin(), perm.end());
+  return c.e.transpose(c.e.reshape(flat, turned), perm);
+}
+
+// Where the greatest element of each window lies; the first of equal ones. The window's elements are compared one after
+// the other, each a strided slice of the padded input.
+Value max_positions(Call& c, Value x, const Pool& pool) {
+  const Ints dims = c.e.dims(x), spatial(dims.begin() + 2, dims.end());
+  const std::int64_t taps = product(pool.g.kernel);
+  constexpr std::int64_t kMostTaps = 1024;
+  if (taps > kMostTaps) unsupported("indices of a window of more than 1024 elements are not supported");
+  const DType dtype = c.e.dtype(x);
+  const auto rank = dims.size();
+  const double low = ops::is_float(dtype) ? -std::numeric_limits<double>::infinity() : dtype == DType::kU8 ? 0 : -128;
+  const auto padded = [&](Value v, double fill) {
+    const std::size_t before = c.e.dims(v).size() - spatial.size();
+    Ints low_pad(before, 0), high_pad(before, 0);
+    for (std::size_t i = 0; i < spatial.size(); ++i) {
+      low_pad.push_back(pool.g.low[i]);
+      high_pad.push_back(pool.g.high[i] + pool.overhang[i]);
+    }
+    return c.e.op("pad", {v, c.e.scalar(c.e.dtype(v), fill)},
+                  {{"low", low_pad}, {"high", high_pad}, {"interior", Ints(low_pad.size(), 0)}});
+  };
+  const auto tap = [&](Value v, std::int64_t k) {
+    const Ints all = c.e.dims(v);
+    const std::size_t before = all.size() - spatial.size();
+    Ints starts(all.size(), 0), limits = all, strides(all.size(), 1);
+    for (std::size_t i = spatial.size(); i-- > 0; k /= pool.g.kernel[i]) {
+      starts[before + i] = k % pool.g.kernel[i] * pool.g.dilations[i];
+      strides[before + i] = pool.g.strides[i];
+      limits[before + i] = starts[before + i] + (pool.out[i] - 1) * pool.g.strides[i] + 1;
+    }
+    return c.e.op("slice", {v}, {{"starts", starts}, {"limits", limits}, {"strides", strides}});
+  };
+  const Value values = padded(x, low), positions = padded(spatial_positions(c, spatial), 0);
+  Ints out = {dims[0], dims[1]};
+  out.insert(out.end(), pool.out.begin(), pool.out.end());
+  Value best = tap(values, 0), at = c.e.align(tap(positions, 0), out);
+  for (std::int64_t k = 1; k < taps; ++k) {
+    const Value next = tap(values, k);
+    const Value greater = c.e.op("gt", {next, best});
+    best = c.e.select(greater, next, best);
+    at = c.e.select(greater, tap(positions, k), at);
+  }
+  const Value plane = c.e.reshape(c.e.iota(DType::kS64, {dims[0] * dims[1]}, 0), {dims[0], dims[1]});
+  const Value first = c.e.binary("mul", plane, c.e.scalar_int(DType::kS64, product(spatial)));
+  Ints unit(rank, 1);
+  unit[0] = dims[0], unit[1] = dims[1];
+  return c.e.binary("add", at, c.e.reshape(first, unit));
+}
+
 Values max_pool(Call& c) {
-  if (c.wants(1)) unsupported("its output 'Indices' is not supported");
-  return {window_op(c, "reduce_window_max", c.in(0), read_pool(c, spatial_of(c, c.in(0))))};
+  const Pool pool = read_pool(c, spatial_of(c, c.in(0)));
+  return {window_op(c, "reduce_window_max", c.in(0), pool), c.wants(1) ? max_positions(c, c.in(0), pool) : Value{}};
 }
 
 // Elements of the input (or of the padded input) that each window covers along one axis.
