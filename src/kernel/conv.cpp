@@ -120,8 +120,8 @@ class CpuConv final : public CpuContraction {
       return extent % size == 0 ? b_.index(size) : b_.min(b_.index(size), b_.sub(b_.index(extent), at));
     };
     const ExprId first = b_.add(b_.mul(b_.add(b_.mul(place.depth, h.out), place.row), w.out), place.column);
-    const ExprId count =
-        b_.let("count", b_.mul(within(place.row, tiles_.height, h.out), within(place.column, tiles_.width, w.out)));
+    const ExprId rows = within(place.row, tiles_.height, h.out), columns = within(place.column, tiles_.width, w.out);
+    const ExprId count = b_.let("count", b_.mul(rows, columns));
     Block block;
     block.entry = group;
     if (g_.planar) {
@@ -135,7 +135,8 @@ class CpuConv final : public CpuContraction {
       block.n0 = b_.let("n0", first);
       block.columns = count;
       block.panel0 = b_.index(0);
-      block.panels = b_.index(panels_);
+      const ExprId reach = b_.add(b_.mul(b_.sub(rows, b_.index(1)), patch_.columns), columns);
+      block.panels = b_.let("panels", b_.floor_div(b_.add(reach, b_.index(tiles_.columns - 1)), tiles_.columns));
     } else {
       block.batch = group;
       block.m0 = b_.let("m0", b_.add(b_.mul(image, g_.positions()), first));
