@@ -219,7 +219,9 @@ Result<int> execute(const RunArguments& args) {
                                                                ? backend->compile(runnable)
                                                                : Result<std::unique_ptr<kernel::Executable>>(nullptr);
   if (!executable) return std::unexpected(executable.error());
-  FW_TRY(runtime::Instance instance, runtime::Instance::make(c.plan, c.kernels, *std::move(executable)));
+  Result<runtime::Instance> made = runtime::Instance::make(c.plan, c.kernels, *std::move(executable));
+  if (!made) return std::unexpected(with_context(std::move(made).error(), args.model.model));
+  runtime::Instance& instance = *made;
   Outcome out;
   out.seconds_compile = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   c.phases.emplace_back("codegen", out.seconds_compile);

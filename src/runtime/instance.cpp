@@ -71,11 +71,13 @@ Result<Instance> Instance::make(std::shared_ptr<const Plan> plan, const std::vec
   for (const plan::Group& group : plan->groups) {
     if (group.unsupported.empty()) continue;
     const graph::Node& node = plan->graph[group.nodes.front()];
-    const Span place = node.sources.empty() ? Span() : plan->graph.sources[node.sources.front().index].span;
-    return fail(ErrorKind::kUnsupported,
-                fmt::format("the runtime does not execute '{}' ({}): {}", node.name,
-                            plan->graph.info(group.nodes.front()).name, group.unsupported),
-                place);
+    // By the name and operator that the file has for it, where it comes from the file.
+    graph::SourceNode source{node.name, plan->graph.info(group.nodes.front()).name, {}};
+    if (!node.sources.empty()) source = plan->graph.sources[node.sources.front().index];
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("the runtime does not execute node '{}' ({}): {}", source.name, source.op, group.unsupported),
+        source.span);
   }
   FW_CHECK(kernels.size() == plan->groups.size());
   Instance instance;
