@@ -34,6 +34,7 @@ Device read_device(const Json& json) {
   device.target = json.at("target");
   device.shape = read_shape(json.at("shape"));
   device.launch_seconds = json.at("launch_seconds");
+  device.handoff_seconds = json.value("handoff_seconds", device.handoff_seconds);
   for (const Json& level : json.at("memory"))
     device.memory.push_back({level.at("name"), level.at("bytes"), level.at("bytes_per_second")});
   device.unit_rate = json.at("unit_rate");
@@ -51,6 +52,7 @@ Status check_device(const Device& device, const std::string& path) {
       return bad("'bytes_per_second' of a memory level must be positive");
   if (!(device.unit_rate > 0) || !(device.contraction_flops > 0)) return bad("rates must be positive");
   if (!(device.launch_seconds >= 0)) return bad("'launch_seconds' must not be negative");
+  if (!(device.handoff_seconds >= 0)) return bad("'handoff_seconds' must not be negative");
   if (device.parallelism_for_peak < 1 || device.shape.cores < 1)
     return bad("'cores' and 'parallelism_for_peak' must be positive");
   for (const auto& [dtype, factor] : device.dtype_factor) {

@@ -20,7 +20,8 @@ double factor_of(const Device& device, ops::DType dtype) {
   return 1;
 }
 
-// Work by rate: multiply-adds of contractions run at their own rate, everything else at the rate of simple operations.
+// Work by rate: multiply-adds of contractions run at their own rate, everything else at the rate of simple operations,
+// whose units know what a dtype costs.
 double compute_seconds(const Region& region, const Schedule& schedule, const Device& device) {
   double seconds = 0;
   for (const region::RegionValue& v : region.values) {
@@ -28,9 +29,8 @@ double compute_seconds(const Region& region, const Schedule& schedule, const Dev
     const bool contraction = v.op_class == ops::OpClass::kContraction || v.op_class == ops::OpClass::kConvolution;
     const region::Work work = region::value_work(region, v);
     // What a contraction accumulates in decides, and f16 and bf16 accumulate in f32.
-    const double factor = contraction && ops::byte_width(v.dtype) <= 4 ? 1 : factor_of(device, v.dtype);
-    seconds +=
-        contraction ? work.flops / (device.contraction_flops * factor) : work.units / (device.unit_rate * factor);
+    const double factor = ops::byte_width(v.dtype) <= 4 ? 1 : factor_of(device, v.dtype);
+    seconds += contraction ? work.flops / (device.contraction_flops * factor) : work.units / device.unit_rate;
   }
   return seconds + schedule.resources.recomputed_units / device.unit_rate;
 }
@@ -58,15 +58,36 @@ double spill_factor(const Schedule& schedule, const Device& device) {
   return resident >= 512 ? 1.0 : 512 / std::max(threads, resident);
 }
 
+// Time of the work with this share of the machine, or on one core where handing it out takes longer than it saves.
+// Returns the share that is used.
+double spread(KernelCost& cost, double compute, double memory, double share, const Device& device) {
+  const auto use = [&](double part) {
+    cost.compute = compute / part;
+    cost.memory = memory / std::sqrt(part);  // bandwidth saturates with fewer tasks than arithmetic, but not with one
+    return std::max(cost.compute, cost.memory);
+  };
+  const double one_core = 1 / static_cast<double>(device.parallelism_for_peak);
+  if (is_gpu(device) || share <= one_core) {
+    use(share);
+    return share;
+  }
+  const double alone = use(one_core);
+  if (use(share) + device.handoff_seconds < alone) {
+    cost.launch += device.handoff_seconds;
+    return share;
+  }
+  use(one_core);
+  return one_core;
+}
+
 }  // namespace
 
 KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Device& device,
                        const std::vector<bool>& input_in_cache) {
   KernelCost cost;
-  const double share = utilisation(schedule, device);
   const double spills = spill_factor(schedule, device);
   cost.launch = device.launch_seconds * static_cast<double>(schedule.resources.launches);
-  cost.compute = compute_seconds(region, schedule, device) * spills / share;
+  const double compute = compute_seconds(region, schedule, device) * spills;
 
   // Each tensor moves from the nearest level that can still hold it: an input that an earlier kernel left in cache, an
   // output that fits one; everything else goes to the last level.
@@ -86,17 +107,16 @@ KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Dev
     add(region[output].elements() * ops::byte_width(region[output].dtype), true);
   bytes_at.front() += static_cast<double>(schedule.resources.reread_bytes);
   std::size_t worst = 0;
-  double worst_seconds = -1;
+  double worst_seconds = -1, memory = 0;
   for (std::size_t l = 0; l < device.memory.size(); ++l) {
     const double seconds = bytes_at[l] / device.memory[l].bytes_per_second;
-    cost.memory += seconds;
+    memory += seconds;
     if (seconds > worst_seconds) {
       worst_seconds = seconds;
       worst = l;
     }
   }
-  // Bandwidth saturates with fewer tasks than arithmetic does, but not with one.
-  cost.memory /= std::sqrt(share);
+  const double share = spread(cost, compute, memory, utilisation(schedule, device), device);
   cost.seconds = cost.launch + std::max(cost.compute, cost.memory);
 
   std::string corrections;

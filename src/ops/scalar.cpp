@@ -96,7 +96,7 @@ double work(ScalarOp op, DType dtype) {
   if (dtype == DType::kF64) return is_expensive(op) ? base * 3 : base * 2;
   if (is_float(dtype) && bit_width(dtype) < 32) return base + 1;
   if (is_integer(dtype) && (op == ScalarOp::kDiv || op == ScalarOp::kRem || op == ScalarOp::kMod)) return base + 16;
-  return base;
+  return is_integer(dtype) && bit_width(dtype) == 64 ? base * 2 : base;
 }
 
 bool is_expensive(ScalarOp op) { return row(op).work >= 4 && op != ScalarOp::kPopcount && op != ScalarOp::kClz; }

@@ -83,3 +83,20 @@ TEST_CASE("too many values alive, and too little to share out, cost extra", "[co
   CHECK(single.seconds > plain);
   CHECK(single.explanation.find("50 % of the machine used") != std::string::npos);
 }
+
+TEST_CASE("work that is done sooner than other cores join stays on one", "[cost]") {
+  cost::Device d = device("x86-avx2");
+  d.handoff_seconds = 1e-5;
+  const auto loop = [&](std::int64_t n) {
+    tests::RegionMaker m;
+    m.region.outputs = {m.op("tanh", {m.capture({n})}, {n})};
+    const auto schedule = schedule::fit(m.region, schedule::Template::kLoop, d.shape);
+    REQUIRE(schedule.has_value());
+    return cost::kernel_cost(m.region, *schedule, d);
+  };
+  CHECK(loop(1 << 13).explanation.find("50 % of the machine used") != std::string::npos);
+  CHECK(loop(1 << 13).launch == d.launch_seconds);
+  const cost::KernelCost large = loop(1 << 22);
+  CHECK(large.explanation.find("of the machine used") == std::string::npos);
+  CHECK(large.launch == d.launch_seconds + d.handoff_seconds);
+}

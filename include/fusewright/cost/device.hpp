@@ -23,11 +23,13 @@ struct Device {
   std::string target;      ///< "x86" or "nvptx:sm_90"
   schedule::Target shape;  ///< what schedules depend on
   double launch_seconds = 0;
+  double handoff_seconds = 0;       ///< CPU: until other cores work on a launch too
   std::vector<MemoryLevel> memory;  ///< nearest first
-  /// Peak rates with every core: simple operations per second on f32 vectors; others relative to it, by dtype name.
+  /// Peak rates with every core: simple operations per second on f32 vectors (see ops::work), and f32 multiply-adds,
+  /// which count 2; those of wider dtypes relative to it, by dtype name.
   double unit_rate = 0;
-  double contraction_flops = 0;                              ///< f32 multiply-adds count 2
-  std::vector<std::pair<std::string, double>> dtype_factor;  ///< {"f64", 0.5}, {"bf16", 2.0 for contraction}, ...
+  double contraction_flops = 0;
+  std::vector<std::pair<std::string, double>> dtype_factor;  ///< {"f64", 0.5}, ...
   std::int64_t parallelism_for_peak = 1;                     ///< tasks or threads needed to reach the rates
 };
 /// Errors: an unreadable file, JSON that is not a device, figures that are not positive; each names the file.
@@ -43,8 +45,9 @@ struct KernelCost {
 };
 
 /// Launch overhead plus the larger of work over rate and, for each level, bytes over bandwidth, corrected for
-/// registers, occupancy and parallelism. `input_in_cache[i]` says that an earlier kernel of the plan has just made
-/// input i: it is read from the nearest level that holds twice its size. Inputs not listed come from the last level.
+/// registers, occupancy and parallelism. On a CPU one core does the work where handing it out would take longer.
+/// `input_in_cache[i]` says that an earlier kernel of the plan has just made input i: it is read from the nearest level
+/// that holds twice its size. Inputs not listed come from the last level.
 KernelCost kernel_cost(const region::Region& region, const schedule::Schedule& schedule, const Device& device,
                        const std::vector<bool>& input_in_cache = {});
 
