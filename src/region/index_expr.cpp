@@ -158,7 +158,14 @@ Sum divide(const Sum& numerator, std::int64_t divisor, const IndexMap& map) {
   return quotient;
 }
 
-Sum remainder(const Sum& numerator, std::int64_t divisor, const IndexMap& map) {
+Sum remainder(const Sum& given, std::int64_t divisor, const IndexMap& map) {
+  // (k * (g % b) + r) % d = (k * g + r) % d where d divides k*b.
+  Sum numerator = given;
+  for (const Sum::Term& t : given.terms) {
+    if (t.atom->kind != Kind::kMod || t.coefficient * t.atom->value % divisor != 0) continue;
+    numerator.add(t.atom, -t.coefficient);
+    numerator.add(sum_of(t.atom->a, map), t.coefficient);
+  }
   Sum rest, whole;  // coefficients reduced, and as they are: the latter may still recombine with what stands around
   for (const Sum::Term& t : numerator.terms) {
     rest.add(t.atom, t.coefficient % divisor);
@@ -176,6 +183,14 @@ Sum remainder(const Sum& numerator, std::int64_t divisor, const IndexMap& map) {
   return out;
 }
 
+// Whether the sum holds `factor` times every term of the other.
+bool holds(const Sum& sum, const Sum& other, std::int64_t factor) {
+  return std::all_of(other.terms.begin(), other.terms.end(), [&](const Sum::Term& o) {
+    return std::any_of(sum.terms.begin(), sum.terms.end(),
+                       [&](const Sum::Term& s) { return s.key == o.key && s.coefficient == o.coefficient * factor; });
+  });
+}
+
 // k * (g % b) + k*b * (g // b) = k * g: what is left when a reshape is undone.
 bool recombine(Sum& sum, const IndexMap& map) {
   for (const Sum::Term& t : sum.terms) {
@@ -183,18 +198,38 @@ bool recombine(Sum& sum, const IndexMap& map) {
     const std::int64_t divisor = t.atom->value, k = t.coefficient;
     const Sum whole = sum_of(t.atom->a, map);
     const Sum quotient = divide(whole, divisor, map);
-    if (quotient.terms.empty()) continue;
-    const bool found = std::all_of(quotient.terms.begin(), quotient.terms.end(), [&](const Sum::Term& q) {
-      return std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Sum::Term& s) {
-        return s.key == q.key && s.coefficient == q.coefficient * k * divisor;
-      });
-    });
-    if (!found) continue;
+    if (quotient.terms.empty() || !holds(sum, quotient, k * divisor)) continue;
     const IndexExpr mod = t.atom;
     sum.add(mod, -k);
     sum.add(quotient, -k * divisor);
     sum.add(whole, k);
     return true;
+  }
+  return false;
+}
+
+// m * ((k * (g % b) + r) // d) + m*c * (g // b) = m * ((k * g + r) // d) where k*b = c*d: the same with a division
+// between, which is how a reshape that joins and splits axes at once is undone.
+bool recombine_quotient(Sum& sum, const IndexMap& map) {
+  for (const Sum::Term& t : sum.terms) {
+    if (t.atom->kind != Kind::kFloorDiv) continue;
+    const std::int64_t d = t.atom->value, m = t.coefficient;
+    const Sum inner = sum_of(t.atom->a, map);
+    for (const Sum::Term& u : inner.terms) {
+      if (u.atom->kind != Kind::kMod || u.coefficient * u.atom->value % d != 0) continue;
+      const std::int64_t b = u.atom->value, k = u.coefficient, c = k * b / d;
+      const Sum whole = sum_of(u.atom->a, map);
+      const Sum quotient = divide(whole, b, map);
+      if (quotient.terms.empty() || !holds(sum, quotient, m * c)) continue;
+      Sum joined = inner;
+      joined.add(u.atom, -k);
+      joined.add(whole, k);
+      const IndexExpr division = t.atom;
+      sum.add(division, -m);
+      sum.add(quotient, -m * c);
+      sum.add(divide(joined, d, map), m);
+      return true;
+    }
   }
   return false;
 }
@@ -222,7 +257,7 @@ Sum sum_of(const IndexExpr& e, const IndexMap& map) {
       break;
     }
   }
-  while (recombine(sum, map)) {
+  while (recombine(sum, map) || recombine_quotient(sum, map)) {
   }
   return sum;
 }
