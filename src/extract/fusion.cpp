@@ -7,6 +7,7 @@
 #include <queue>
 #include <set>
 
+#include "fusewright/interpret/uniform.hpp"
 #include "fusewright/support/check.hpp"
 #include "grouping.hpp"
 
@@ -229,8 +230,9 @@ class Assembler {
 
 }  // namespace
 
-Result<Plan> plan_fusion(const Graph& graph, const rule::RuleSet& rules, const cost::Device& device,
+Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const cost::Device& device,
                          const FusionOptions& options) {
+  FW_TRY(const Graph graph, interpret::fold_uniform(given));
   const Uses uses(graph);
   NodeFacts facts;
   find_constants(graph, facts);
