@@ -69,7 +69,8 @@ TEST_CASE("a squared difference is summed without being stored, along any axes",
 }
 
 TEST_CASE("softmax written out is one kernel for short, uneven and long rows", "[cli]") {
-  const auto [rows, columns] = GENERATE(table<int, int>({{33, 37}, {6, 1000}, {32, 16384}, {16, 70001}}));
+  const auto [rows, columns] =
+      GENERATE(table<int, int>({{33, 37}, {6, 1000}, {1, 16384}, {3, 16384}, {32, 16384}, {16, 70001}}));
   const std::string full = "f32[" + std::to_string(rows) + "," + std::to_string(columns) + "]",
                     kept = "f32[" + std::to_string(rows) + "]";
   Scratch scratch;

@@ -170,6 +170,54 @@ TEST_CASE("contractions carry their dimension numbers", "[hlo]") {
   CHECK(node.attrs.get<std::vector<std::int64_t>>("reversal") == std::vector<std::int64_t>{1, 0});
 }
 
+TEST_CASE("a sum that is rounded at every step is a sum that is rounded", "[hlo]") {
+  const graph::Graph graph = import_text(
+      "f { a = f32[] parameter(0) b = f32[] parameter(1) s = f32[] add(a, b) n = bf16[] convert(s) ROOT w = f32[] "
+      "convert(n) }\nENTRY m { x = f32[2] constant({256, 1}) z = f32[] constant(0) ROOT r = f32[] reduce(x, z), "
+      "dimensions={0}, to_apply=f }");
+  CHECK(count_op(graph, "reduce_sum") == 1);
+  CHECK(values_of(graph) == Values{{256}});
+}
+
+TEST_CASE("an index along an axis of one element is zero", "[hlo]") {
+  const graph::Graph graph = import_text(
+      "f { a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3) g = pred[] "
+      "compare(a, b), direction=GT n = pred[] compare(a, a), direction=NE w = pred[] or(g, n) e = pred[] compare(a, "
+      "b), direction=EQ l = pred[] compare(i, j), direction=LT el = pred[] and(e, l) t = pred[] or(w, el) v = f32[] "
+      "select(w, a, b) k = s32[] select(t, i, j) ROOT p = (f32[], s32[]) tuple(v, k) }\n"
+      "ENTRY m { x = f32[2,1] constant({{5},{6}}) zero = s32[] constant(0) i = s32[2,1] broadcast(zero), dimensions={} "
+      "low = f32[] constant(-inf) r = (f32[2], s32[2]) reduce(x, i, low, zero), dimensions={1}, to_apply=f ROOT k = "
+      "s32[2] get-tuple-element(r), index=1 }");
+  CHECK(count_op(graph, "reduce") == 0);
+  CHECK(values_of(graph) == Values{{0, 0}});
+}
+
+TEST_CASE("the gradient of a pooling goes where the maximum came from", "[hlo]") {
+  const std::string text =
+      "ge { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=GE }\n" + kAdd +
+      "ENTRY m { x = f32[1,5] constant({{1,3,2,3,0}}) g = f32[1,2] constant({{10,20}}) z = f32[] constant(1) ROOT r = "
+      "f32[1,5] select-and-scatter(x, g, z), window={size=1x3 stride=1x2}, select=ge, scatter=add }";
+  CHECK(run(text) == Values{{1, 11, 1, 21, 1}});
+  std::string padded = text;
+  padded.replace(padded.find("f32[1,2]"), 8, "f32[1,3]").replace(padded.find("{{10,20}}"), 9, "{{1,2,3}}");
+  padded.replace(padded.find("stride=1x2"), 10, "stride=1x2 pad=0_0x1_1");
+  CHECK_THAT(error_of(padded), Catch::Contains("padded windows"));
+}
+
+TEST_CASE("a comparator of the bits of floats orders as the floats do", "[hlo]") {
+  const std::string bits =
+      "f { a = f32[] parameter(0) b = f32[] parameter(1) zero = f32[] constant(0) none = s32[] constant(0) most = "
+      "s32[] constant(2147483647) az = pred[] compare(a, zero), direction=EQ bz = pred[] compare(b, zero), "
+      "direction=EQ aa = f32[] select(az, zero, a) bb = f32[] select(bz, zero, b) i = s32[] bitcast(aa) j = s32[] "
+      "bitcast(bb) ix = s32[] xor(most, i) jx = s32[] xor(most, j) in = pred[] compare(i, none), direction=LT jn = "
+      "pred[] compare(j, none), direction=LT p = s32[] select(in, ix, i) q = s32[] select(jn, jx, j) ROOT c = pred[] "
+      "compare(p, q), direction=LT }\n";
+  const graph::Graph graph = import_text(
+      bits + "ENTRY m { x = f32[4] constant({3,-1,2,-5}) ROOT s = f32[4] sort(x), dimensions={0}, to_apply=f }");
+  CHECK(graph.computations.size() == 1);
+  CHECK(values_of(graph) == Values{{-5, -1, 2, 3}});
+}
+
 TEST_CASE("sort takes plain comparators apart from others", "[hlo]") {
   const std::string less =
       "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }\n";

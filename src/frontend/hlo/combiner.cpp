@@ -18,9 +18,11 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Comparators are recognised by trying them. They consist of comparisons, logic and selection over their parameters and
 // the constants 0, NaN and infinity; so what they do depends only on the order of the parameters among each other and
-// those constants. The samples hold every such order, which makes the trial a proof.
+// those constants. The samples hold every such order, which makes the trial a proof. (XLA also compares the bits of
+// floats as integers, with all but the sign turned around below zero: monotone on either side of zero, so that two
+// samples there show the order.)
 std::vector<double> samples_of(ops::DType dtype) {
-  if (ops::is_float(dtype)) return {kNan, -kInf, -2.0, -0.0, 0.0, 1.0, 3.0, kInf};
+  if (ops::is_float(dtype)) return {kNan, -kInf, -2.0, -1.0, -0.0, 0.0, 1.0, 3.0, kInf};
   if (ops::is_unsigned_integer(dtype) || dtype == ops::DType::kPred) return {0, 1};
   return {-2, -1, 0, 1, 3};
 }
@@ -44,6 +46,19 @@ std::optional<bool> compare(std::string_view direction, bool total, double a, do
   return std::nullopt;
 }
 
+// The greatest number of a signed integer dtype: all bits but the sign.
+std::int64_t all_but_sign(ops::DType dtype) { return (std::int64_t{1} << (ops::bit_width(dtype) - 1)) - 1; }
+
+bool is_narrow_integer(ops::DType dtype) { return ops::is_integer(dtype) && ops::bit_width(dtype) <= 32; }
+
+// The bits of a float, as an integer of its width that a double holds exactly.
+std::optional<double> bits_as_integer(double value, ops::DType from, ops::DType to) {
+  if (!ops::is_float(from) || !is_narrow_integer(to) || ops::bit_width(from) != ops::bit_width(to)) return std::nullopt;
+  ops::Tensor tensor = ops::scalar_tensor(from, value);
+  tensor.dtype = to;
+  return ops::get_double(tensor, 0);
+}
+
 bool is_commutative(std::string_view opcode) {
   for (const std::string_view name : {"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
     if (opcode == name) return true;
@@ -58,23 +73,52 @@ bool Combiner::is_parameter(std::uint32_t instruction, std::size_t number) const
   return number < names_.parameters.size() && names_.parameters[number] == instruction;
 }
 
+std::optional<std::string_view> Combiner::comparison() const {
+  const std::vector<std::uint32_t>& operands = names_.operands[body_.root];
+  if (names_.parameters.size() != 2 || body_.instructions[body_.root].opcode != "compare" || operands.size() != 2 ||
+      !is_parameter(operands[0], 0) || !is_parameter(operands[1], 1))
+    return std::nullopt;
+  const AttributeReader attributes(module_, body_.instructions[body_.root]);
+  const Result<std::string_view> direction = attributes.word("direction");
+  if (!direction || attributes.has("type")) return std::nullopt;
+  for (const auto& [word, op] : {std::pair{"GE", "ge"}, {"GT", "gt"}, {"LE", "le"}, {"LT", "lt"}})
+    if (*direction == word) return op;
+  return std::nullopt;
+}
+
 bool Combiner::is_second_parameter() const { return is_parameter(body_.root, 1); }
 
-std::optional<std::vector<std::string_view>> Combiner::opcodes(std::size_t results) const {
+std::optional<ops::DType> Combiner::dtype_of(std::uint32_t instruction) const {
+  const Instruction& i = body_.instructions[instruction];
+  return i.shape.dims.empty() ? ops::dtype_from_name(i.shape.element_type) : std::nullopt;
+}
+
+std::optional<std::vector<Combiner::Step>> Combiner::steps(std::size_t results) const {
   if (names_.parameters.size() != 2 * results) return std::nullopt;
   std::vector<std::uint32_t> roots = {body_.root};
   if (body_.instructions[body_.root].opcode == "tuple") roots = names_.operands[body_.root];
   if (roots.size() != results) return std::nullopt;
-  std::vector<std::string_view> found;
+  std::vector<Step> found;
   for (std::size_t k = 0; k < results; ++k) {
-    const std::string_view opcode = body_.instructions[roots[k]].opcode;
-    const std::vector<std::uint32_t>& operands = names_.operands[roots[k]];
+    std::uint32_t root = roots[k];
+    std::optional<ops::DType> rounded;
+    // XLA computes in a wider float what the model computes in a narrow one, and rounds: convert(convert(a + b)).
+    if (body_.instructions[root].opcode == "convert") {
+      const std::uint32_t narrow = names_.operands[root][0];
+      if (body_.instructions[narrow].opcode != "convert") return std::nullopt;
+      const std::uint32_t wide = names_.operands[narrow][0];
+      rounded = dtype_of(narrow);
+      if (!rounded || !ops::is_float(*rounded) || dtype_of(wide) != dtype_of(root)) return std::nullopt;
+      root = wide;
+    }
+    const std::string_view opcode = body_.instructions[root].opcode;
+    const std::vector<std::uint32_t>& operands = names_.operands[root];
     const ElementwiseOpcode* row = find_elementwise(opcode);
     if (row == nullptr || row->operands != 2 || operands.size() != 2) return std::nullopt;
     const bool straight = is_parameter(operands[0], k) && is_parameter(operands[1], results + k);
     const bool crossed = is_parameter(operands[1], k) && is_parameter(operands[0], results + k);
     if (!straight && !(crossed && is_commutative(opcode))) return std::nullopt;
-    found.push_back(opcode);
+    found.push_back({opcode, rounded});
   }
   return found;
 }
@@ -96,7 +140,8 @@ std::optional<std::vector<double>> Combiner::evaluate(const std::vector<double>&
       const Result<Literal> literal = read_literal(module_, instruction.literal, *dtype, {});
       if (!literal || literal->elided) return std::nullopt;
       values[i] = ops::get_double(literal->tensor, 0);
-      if (*dtype != ops::DType::kPred && !is_harmless_constant(values[i])) return std::nullopt;
+      const bool mask = is_narrow_integer(*dtype) && values[i] == static_cast<double>(all_but_sign(*dtype));
+      if (*dtype != ops::DType::kPred && !mask && !is_harmless_constant(values[i])) return std::nullopt;
     } else if (opcode == "compare" && operands.size() == 2) {
       const Result<std::string_view> direction = attributes.word("direction");
       const bool total = attributes.has("type") && attributes.word("type").value() == "TOTALORDER";
@@ -113,6 +158,15 @@ std::optional<std::vector<double>> Combiner::evaluate(const std::vector<double>&
       values[i] = value(0) != 0 || value(1) != 0 ? 1 : 0;
     } else if (opcode == "copy" && operands.size() == 1) {
       values[i] = value(0);
+    } else if ((opcode == "bitcast" || opcode == "bitcast-convert") && operands.size() == 1) {
+      const auto from = dtype_of(operands[0]), to = dtype_of(static_cast<std::uint32_t>(i));
+      const std::optional<double> bits = from && to ? bits_as_integer(value(0), *from, *to) : std::nullopt;
+      if (!bits) return std::nullopt;
+      values[i] = *bits;
+    } else if (opcode == "xor" && operands.size() == 2) {
+      const auto dtype = dtype_of(static_cast<std::uint32_t>(i));
+      if (!dtype || !is_narrow_integer(*dtype)) return std::nullopt;
+      values[i] = static_cast<double>(static_cast<std::int64_t>(value(0)) ^ static_cast<std::int64_t>(value(1)));
     } else if (!(opcode == "tuple" && i == body_.root)) {
       return std::nullopt;
     }

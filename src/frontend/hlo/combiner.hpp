@@ -16,9 +16,16 @@ class Combiner {
   Combiner(const Module& module, const Resolution& names, std::uint32_t computation)
       : module_(module), body_(module.computations[computation]), names_(names.computations[computation]) {}
 
-  /// For a computation of 2n scalars (a0, .., b0, ..): the elementwise opcode that makes result k of ak and bk, for
-  /// each of the n results. Nothing when one of them is made in another way.
-  std::optional<std::vector<std::string_view>> opcodes(std::size_t results) const;
+  struct Step {
+    std::string_view opcode;                 ///< elementwise, of ak and bk
+    std::optional<ops::DType> rounded = {};  ///< every result is rounded to this float and widened again
+  };
+  /// For a computation of 2n scalars (a0, .., b0, ..): how result k is made of ak and bk, for each of the n results.
+  /// Nothing when one of them is made in another way.
+  std::optional<std::vector<Step>> steps(std::size_t results) const;
+
+  /// The operator ("ge") of a computation that compares its two parameters, in their order.
+  std::optional<std::string_view> comparison() const;
 
   /// The computation's result is its second parameter: what a scatter that overwrites has.
   bool is_second_parameter() const;
@@ -39,6 +46,7 @@ class Combiner {
 
  private:
   bool is_parameter(std::uint32_t instruction, std::size_t number) const;
+  std::optional<ops::DType> dtype_of(std::uint32_t instruction) const;
   std::optional<std::vector<double>> evaluate(const std::vector<double>& parameters) const;
   bool orders(std::size_t operand, bool descending, const std::vector<double>& samples) const;
   bool reduces(ArgReduction kind, const std::vector<double>& samples) const;

@@ -53,6 +53,7 @@ constexpr Row kRows[] = {
 
     {"reduce", import_reduce},
     {"reduce-window", import_reduce_window},
+    {"select-and-scatter", import_select_and_scatter},
     {"dot", import_dot},
     {"convolution", import_convolution},
     {"sort", import_sort},

@@ -56,6 +56,8 @@ Result<Leaves> import_convolution(Site& site);
 Result<Leaves> import_sort(Site& site);
 Result<Leaves> import_topk(Site& site);
 
+Result<Leaves> import_select_and_scatter(Site& site);
+
 Result<Leaves> import_call(Site& site);
 Result<Leaves> import_fusion(Site& site);
 Result<Leaves> import_map(Site& site);

@@ -208,9 +208,9 @@ Result<Leaves> import_scatter(Site& site) {
   FW_TRY(const std::uint32_t index, site.importer.find_computation(names[0]));
   const Combiner combiner(site.importer.module, site.importer.names, index);
   std::string kind = combiner.is_second_parameter() ? "assign" : "";
-  const auto opcodes = combiner.opcodes(1);
-  if (opcodes) {
-    const std::string_view opcode = (*opcodes)[0];
+  const auto steps = combiner.steps(1);
+  if (steps && !steps->front().rounded) {
+    const std::string_view opcode = steps->front().opcode;
     kind = opcode == "add"        ? "add"
            : opcode == "multiply" ? "mul"
            : opcode == "maximum"  ? "max"

@@ -63,14 +63,46 @@ std::string_view opcode_on(Site& site, std::string_view opcode, Value value) {
   return site.type(value).dtype == DType::kPred ? logical_opcode(opcode) : opcode;
 }
 
-// Whether the value counts 0, 1, 2, ... along the axis and is the same along all others.
+// The axis of `from` that this one of `to` is, where a reshape between them only adds and takes away axes of extent
+// one.
+std::optional<std::int64_t> before_unit_axes(Site& site, Value from, Value to, std::int64_t axis) {
+  const auto wide_axes = [&](Value v) {
+    Ints axes;
+    for (std::size_t d = 0; d < site.type(v).shape.size(); ++d)
+      if (site.type(v).shape[d] != Dim(1)) axes.push_back(static_cast<std::int64_t>(d));
+    return axes;
+  };
+  const Ints before = wide_axes(from), after = wide_axes(to);
+  const auto extent = [&](Value v, std::int64_t d) { return site.type(v).shape[static_cast<std::size_t>(d)]; };
+  const bool same = std::equal(before.begin(), before.end(), after.begin(), after.end(),
+                               [&](std::int64_t b, std::int64_t a) { return extent(from, b) == extent(to, a); });
+  const auto at = std::find(after.begin(), after.end(), axis);
+  if (!same || at == after.end()) return std::nullopt;
+  return before[static_cast<std::size_t>(at - after.begin())];
+}
+
+// Whether the value counts 0, 1, 2, ... along the axis and is the same along all others. (Along an axis of extent one
+// JAX writes zeros for it.)
 bool counts_along(Site& site, Value value, std::int64_t axis) {
   const graph::Node* node = &site.graph()[value.node];
-  while (site.graph().info(value.node).name == "broadcast") {
-    const Ints& dims = node->attrs.get<Ints>("dims");
-    const auto at = std::find(dims.begin(), dims.end(), axis);
-    if (at == dims.end()) return false;
-    axis = at - dims.begin();
+  if (site.type(value).shape[static_cast<std::size_t>(axis)] == Dim(1) &&
+      site.graph().info(value.node).name == "broadcast")
+    if (const ops::Tensor* number = constant_of(site, node->operands[0]); number != nullptr && number->dims.empty())
+      return ops::get_int(*number, 0) == 0;
+  for (;;) {
+    const std::string& op = site.graph().info(value.node).name;
+    if (op == "broadcast") {
+      const Ints& dims = node->attrs.get<Ints>("dims");
+      const auto at = std::find(dims.begin(), dims.end(), axis);
+      if (at == dims.end()) return false;
+      axis = at - dims.begin();
+    } else if (op == "reshape") {
+      const std::optional<std::int64_t> from = before_unit_axes(site, node->operands[0], value, axis);
+      if (!from) return false;
+      axis = *from;
+    } else {
+      break;
+    }
     value = node->operands[0];
     node = &site.graph()[value.node];
   }
@@ -122,14 +154,18 @@ Result<Leaves> import_reduce(Site& site) {
   FW_TRY(const Ints axes, site.attributes.integers("dimensions"));
   FW_TRY(const std::uint32_t index, combiner_index(site));
   const Combiner combiner(site.importer.module, site.importer.names, index);
-  if (const auto opcodes = combiner.opcodes(count)) {
+  if (const auto steps = combiner.steps(count)) {
     Leaves results;
     for (std::size_t k = 0; k < count; ++k) {
-      const std::string_view opcode = opcode_on(site, (*opcodes)[k], values[k]);
+      const std::string_view opcode = opcode_on(site, (*steps)[k].opcode, values[k]);
       const std::string_view suffix = reduction_suffix(opcode);
       if (suffix.empty()) break;
       FW_TRY(const Value reduced, site.add("reduce_" + std::string(suffix), {values[k]}, {{"axes", axes}}));
-      FW_TRY(const Value result, with_init(site, reduced, values[count + k], opcode));
+      FW_TRY(Value result, with_init(site, reduced, values[count + k], opcode));
+      if (const auto narrow = (*steps)[k].rounded) {
+        FW_TRY(const Value rounded, site.add("convert", {result}, {{"dtype", *narrow}}));
+        FW_TRY(result, site.add("convert", {rounded}, {{"dtype", site.type(values[k]).dtype}}));
+      }
       results.push_back(result);
     }
     if (results.size() == count) return results;
@@ -156,8 +192,9 @@ Result<Leaves> import_reduce_window(Site& site) {
   FW_TRY(const Window w, site.attributes.window(shape.size()));
   FW_TRY(const std::uint32_t index, combiner_index(site));
   const Combiner combiner(site.importer.module, site.importer.names, index);
-  const auto opcodes = combiner.opcodes(1);
-  const std::string_view opcode = opcodes ? opcode_on(site, (*opcodes)[0], values[0]) : "";
+  const auto steps = combiner.steps(1);
+  const bool exact = steps && !steps->front().rounded;
+  const std::string_view opcode = exact ? opcode_on(site, steps->front().opcode, values[0]) : "";
   const std::string suffix(reduction_suffix(opcode));
   if (suffix.empty() || suffix == "and" || suffix == "or")
     return site.unsupported("its combiner is not add, multiply, maximum or minimum");

@@ -42,7 +42,6 @@ const Words& unsupported() {
       {"real", "complex numbers"},
       {"imag", "complex numbers"},
       {"fft", "complex numbers"},
-      {"select-and-scatter", "it is the gradient of a pooling"},
       {"batch-norm-training", "decompose it"},
       {"batch-norm-grad", "decompose it"},
       {"cholesky", "a matrix decomposition"},
