@@ -220,7 +220,10 @@ Result<int> execute(const RunArguments& args) {
                                                                : Result<std::unique_ptr<kernel::Executable>>(nullptr);
   if (!executable) return std::unexpected(executable.error());
   Result<runtime::Instance> made = runtime::Instance::make(c.plan, c.kernels, *std::move(executable));
-  if (!made) return std::unexpected(with_context(std::move(made).error(), args.model.model));
+  if (!made) {
+    const auto file = std::make_shared<SourceText>(SourceText{args.model.model, ""});
+    return std::unexpected(with_place(std::move(made).error(), {file, 0, 0}));
+  }
   runtime::Instance& instance = *made;
   Outcome out;
   out.seconds_compile = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
