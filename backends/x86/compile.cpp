@@ -10,6 +10,8 @@
 
 #include <atomic>
 #include <map>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "backends/llvm/emit.hpp"
@@ -77,12 +79,21 @@ Status in_parallel(std::size_t count, int threads, const Job& job) {
   std::vector<Status> results(count);
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) results[i] = job(i);
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        results[i] = job(i);
+      } catch (const std::bad_alloc&) {
+        results[i] = fail(ErrorKind::kResource, "out of memory while kernels are compiled");
+      }
+    }
   };
   const std::size_t most =
       threads > 0 ? static_cast<std::size_t>(threads) : std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> helpers;
-  for (std::size_t t = 1; t < std::min(most, count); ++t) helpers.emplace_back(work);
+  try {
+    for (std::size_t t = 1; t < std::min(most, count); ++t) helpers.emplace_back(work);
+  } catch (const std::system_error&) {  // no more threads: those that there are do the work
+  }
   work();
   for (std::thread& helper : helpers) helper.join();
   for (Status& result : results) FW_TRY_STATUS(std::move(result));

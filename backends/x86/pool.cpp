@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <system_error>
 
 namespace fusewright::backend_x86 {
 
@@ -19,9 +20,11 @@ Pool::~Pool() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void Pool::grow(int helpers) {
+// The system may have no more threads: then those that there are do the work, with the same results.
+void Pool::grow(int helpers) try {
   while (static_cast<int>(helpers_.size()) < helpers)
     helpers_.emplace_back([this, slot = static_cast<int>(helpers_.size()) + 1] { serve(slot); });
+} catch (const std::system_error&) {
 }
 
 void Pool::take_pieces(int slot) {
@@ -39,6 +42,7 @@ void Pool::run(int threads, std::int64_t count, Work work, void* context) {
     return;
   }
   grow(threads - 1);
+  threads = std::min(threads, static_cast<int>(helpers_.size()) + 1);
   work_ = work;
   context_ = context;
   count_ = count;

@@ -2,6 +2,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 
 #include "commands.hpp"
 
@@ -38,7 +40,14 @@ int main(int argc, char** argv) {
     return code == 0 ? cli::kOk : cli::kBadInput;
   } catch (const std::bad_alloc&) {
     std::fputs("error: out of memory\n", stderr);
-    return cli::kNoResources;
+    exit = cli::kNoResources;
+  } catch (const std::runtime_error& error) {  // of the thread libraries, where the system has no more threads
+    std::fprintf(stderr, "error: %s\n", error.what());
+    exit = cli::kNoResources;
+  }
+  if (exit == cli::kNoResources) {  // libraries that tidy up at exit may wait for memory for ever
+    std::fflush(nullptr);
+    std::_Exit(exit);
   }
   return exit;
 }
