@@ -44,5 +44,6 @@ void add_audit(CLI::App& app, int& exit);
 void add_print(CLI::App& app, int& exit);
 void add_check(CLI::App& app, int& exit);
 void add_test(CLI::App& app, int& exit);
+void add_prove(CLI::App& app, int& exit);
 
 }  // namespace fusewright::cli

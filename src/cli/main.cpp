@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   cli::add_print(app, exit);
   cli::add_check(app, exit);
   cli::add_test(app, exit);
+  cli::add_prove(app, exit);
   for (CLI::App* command : app.get_subcommands({}))
     for (CLI::Option* option : command->get_options())
       if (option->get_items_expected_max() > 0) option->check(cli::not_empty());

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fusewright/graph/graph.hpp"
+#include "fusewright/prove/space.hpp"
+#include "fusewright/rule/rule.hpp"
+
+namespace fusewright::prove {
+
+/// One value of a term that a rule's left side is meant to match.
+struct InstanceNode {
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  enum class Kind : std::uint8_t {
+    kParameter,
+    kWeight,  ///< a constant whose values are made up
+    kNumber,  ///< a constant of one value
+    kAlign,   ///< `operands[0]`, broadcast as in NumPy
+    kApply,
+  };
+  Kind kind = Kind::kParameter;
+  ops::Type type = {};
+  std::string name = {};  ///< of the rule's variable, or empty
+  double number = 0;  ///< kNumber
+  ops::OpId op = {};  ///< kApply, and below
+  ops::Attrs attrs = {};
+  std::uint32_t result = 0;
+  std::vector<std::uint32_t> operands = {};  ///< kNone for those left out
+};
+
+/// A closed term, operands before their users.
+struct Instance {
+  std::vector<InstanceNode> nodes;
+  std::uint32_t root = 0;
+
+  /// Elements and ranks of all its leaves, for ordering: the smallest counterexample is the one to show.
+  std::int64_t size() const;
+};
+
+/// How the guards of a rule want a variable to be.
+enum class Role : std::uint8_t { kData, kWeight, kSplat };
+std::map<std::string, Role> roles_of(const rule::RewriteRule& rule);
+
+/// What sources_of found before, for one rule: patterns ask for the same again and again.
+class SourceCache {
+ public:
+  explicit SourceCache(const ops::OpTable& table) : table_(table) {}
+  /// The reference stays valid. Not for symbolic extents, which are new each time.
+  const std::vector<Source>& sources(ops::OpId op, const ops::Type& wanted, std::uint32_t result, std::size_t operands,
+                                     const Space& space);
+  /// Whether some answer since the last call held not all that there is.
+  bool take_cut() { return std::exchange(cut_, false); }
+
+ private:
+  const ops::OpTable& table_;
+  bool cut_ = false;
+  std::map<std::string, std::vector<Source>> found_;
+};
+
+/// Calls `visit` with every term of the space that has the form of the pattern and a root of this type, until it
+/// returns false. What the guards say, and whether equal names meet equal values, is left to the matcher.
+/// @returns false when stopped.
+using Visit = std::function<bool(const Instance&)>;
+bool enumerate(const ops::OpTable& table, const rule::RewriteRule& rule, const rule::RewriteVariant& variant,
+               const ops::Type& root, const Space& space, SourceCache& cache, const Visit& visit);
+
+/// The term as a graph: variables are parameters, or constants made from their number.
+/// Errors: types that do not fit.
+Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const Instance& instance);
+
+/// The term in the rule language, as a `reject` block.
+std::string print_reject(const ops::OpTable& table, const Instance& instance);
+
+}  // namespace fusewright::prove

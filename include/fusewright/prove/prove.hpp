@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fusewright/prove/verdict.hpp"
+#include "fusewright/rule/rule.hpp"
+
+namespace fusewright::prove {
+
+/// How much is tried of one rule. Counts, so that the same rules give the same report on every machine.
+struct Budget {
+  std::uint64_t instances_per_level = 1500;  ///< of one rank; where a level has more, evenly spaced ones are taken
+  std::uint64_t terms_per_type = 1000;     ///< terms of one root type that are listed before some are taken
+};
+
+struct Options {
+  std::vector<std::string> only;   ///< names of rules and operators; empty for all
+  std::vector<std::string> files;  ///< rules from sources of these names only; empty for all
+  Budget budget;
+  std::function<void(std::size_t done, std::size_t all)> progress;  ///< called from any thread
+};
+
+/// A verdict for every rewrite, operator and fuse rule, by kind and name. Rules are tried in parallel; apart from the
+/// seconds the outcome is the same every time.
+/// Errors: a name that no rule has, with the nearest one.
+Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, const Options& options);
+
+}  // namespace fusewright::prove

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fusewright/ops/op_table.hpp"
+
+namespace fusewright::prove {
+
+/// A bounded set of tensor types that instances of a rule are drawn from.
+struct Space {
+  std::int64_t max_rank = 4;                      ///< of any tensor in an instance
+  std::vector<std::int64_t> extents = {1, 2, 3};  ///< of an axis
+  /// Where set, extents are symbols instead, a fresh one for each new axis, numbered by this counter.
+  std::uint32_t* symbols = nullptr;
+};
+
+/// One way to get a value of a wanted type from an operator: complete attributes and the operands' types.
+struct Source {
+  ops::Attrs attrs;
+  std::vector<ops::Type> operands;
+};
+
+/// The most that sources_of gives.
+extern const std::size_t kMostKept;
+
+/// The ways in the space to get a value; every one infers to the wanted type. Where there are more than kMostKept, that
+/// many drawn from all, the same ones every time.
+/// @param result   which result of the operator the wanted type is of.
+/// @param operands how many; more than the row's own where its last operand is variadic.
+/// Empty for control flow and effects, which have no instances.
+std::vector<Source> sources_of(const ops::OpTable& table, ops::OpId op, const ops::Type& wanted, std::uint32_t result,
+                               std::size_t operands, const Space& space);
+
+/// The same from the other end: all attributes and further operand types that go with a first operand of this type.
+/// @param present  by operand: whether an optional one is given.
+std::vector<Source> uses_of(const ops::OpTable& table, ops::OpId op, const ops::Type& first,
+                            const std::vector<bool>& present, const Space& space);
+
+/// Shapes of one rank over the space's extents, in lexical order.
+std::vector<ops::Shape> shapes_of_rank(std::int64_t rank, const Space& space);
+
+/// Every dtype that the reference evaluator computes on; the complex ones have no values there.
+const std::vector<ops::DType>& all_dtypes();
+
+}  // namespace fusewright::prove

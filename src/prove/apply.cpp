@@ -1,0 +1,78 @@
+#include "src/prove/apply.hpp"
+
+#include "fusewright/egraph/convert.hpp"
+#include "fusewright/egraph/ematch.hpp"
+#include "fusewright/egraph/index.hpp"
+#include "fusewright/saturate/apply.hpp"
+
+namespace fusewright::prove {
+
+using egraph::EClassId;
+using egraph::ENodeId;
+using saturate::Outcome;
+
+namespace {
+
+/// The graphs that other nodes of the result's class than its own describe.
+void read_right_sides(const graph::Graph& graph, egraph::Imported& imported, Applied& out) {
+  egraph::EGraph& egraph = imported.egraph;
+  egraph.rebuild();
+  egraph::Index index;
+  index.refresh(egraph);
+  const EClassId root = egraph.find(imported.results[0]);
+  const ENodeId own = egraph::founder(imported.results[0]);
+  const egraph::Selection smallest = egraph::select_smallest(imported);
+  std::size_t found = 0;
+  for (const auto& [op, node] : index.nodes(root)) {
+    if (node == own) continue;
+    egraph::Selection selection = smallest;
+    selection.choice[root.index] = node;
+    Result<graph::Graph> right = egraph::to_graph(graph, imported, selection);
+    if (!right) continue;  // it holds the left side itself: the other nodes tell
+    out.rewritten.push_back(*std::move(right));
+    ++found;
+  }
+  if (found == 0) ++out.same;
+}
+
+}  // namespace
+
+Result<LoneRule> compile_lone(const rule::RuleSet& rules, std::size_t rewrite) {
+  FW_TRY(match::Program program, match::compile_program(*rules.table, rules.rewrites, {match::RuleId(rewrite)}));
+  return LoneRule{&rules.rewrites, &rules.rewrites[rewrite], std::move(program)};
+}
+
+Applied apply_at_root(const LoneRule& rule, const graph::Graph& graph) {
+  Applied out;
+  egraph::Imported imported = egraph::from_graph(graph);
+  imported.egraph.rebuild();
+  egraph::Index index;
+  index.refresh(imported.egraph);
+  egraph::Matcher matcher(imported.egraph, rule.program, rule.rewrites->size());
+  const egraph::MatchSet matches = matcher.run(index, {});
+  const EClassId root = imported.egraph.find(imported.results[0]);
+  bool used = false;  // the e-graph already holds a right side
+  for (std::size_t p = 0; p < rule.program.patterns.size(); ++p)
+    for (std::uint64_t i = 0; i < matches.counts[p]; ++i) {
+      const match::PatternId pattern(p);
+      const auto record = matches.record(pattern, rule.program.patterns[p].words, i);
+      if (used) imported = egraph::from_graph(graph);
+      if (used) imported.egraph.rebuild();
+      used = false;
+      egraph::Decoded decoded;
+      egraph::decode(imported.egraph, rule.program, pattern, record, false, decoded);
+      if (imported.egraph.find(decoded.root) != root) continue;
+      used = true;
+      saturate::Applier applier(imported.egraph, *rule.rewrites, rule.program);
+      const Outcome outcome = applier.apply(pattern, record);
+      switch (outcome.kind) {
+        case Outcome::Kind::kGuard: ++out.refused; break;
+        case Outcome::Kind::kUnchanged: ++out.same; break;
+        case Outcome::Kind::kError: out.error = applier.last_error().diagnostics[0].message; break;
+        case Outcome::Kind::kChanged: read_right_sides(graph, imported, out); break;
+      }
+    }
+  return out;
+}
+
+}  // namespace fusewright::prove

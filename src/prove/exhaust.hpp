@@ -1,0 +1,25 @@
+#pragma once
+
+#include "fusewright/prove/prove.hpp"
+#include "src/prove/apply.hpp"
+
+namespace fusewright::prove {
+
+/// Collects what became of instances; part of a verdict.
+struct Search {
+  std::uint64_t instances = 0, refused = 0, unknown = 0;
+  std::string space;
+  std::string unknown_reason;  ///< of the first instance that could not be evaluated
+  std::optional<Counterexample> counterexample;
+};
+
+/// Matches, applies and evaluates the instances of a rewrite in order of size, level by level, up to the first on which
+/// the sides differ.
+Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget);
+
+/// The operator on every operand type, attribute and optional operand of the space: its body must have a type and a
+/// value wherever the operator has one, and where it is recognised, the recognised operator must give the same value.
+/// @param recognise  null where it is never recognised.
+Search search_op(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recognise, const Budget& budget);
+
+}  // namespace fusewright::prove

@@ -1,0 +1,168 @@
+#include "fusewright/prove/prove.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "src/prove/exhaust.hpp"
+#include "src/prove/fuse.hpp"
+#include "src/prove/smt.hpp"
+#include "src/prove/values.hpp"
+
+namespace fusewright::prove {
+
+using Origin = rule::RewriteRule::Origin;
+
+namespace {
+
+/// One thing that gets a verdict.
+struct Task {
+  Verdict::Subject subject;
+  std::size_t index = 0;  ///< into rewrites, operators or fuse rules
+};
+
+void settle(const Search& search, Verdict& verdict) {
+  verdict.instances += search.instances;
+  verdict.refused += search.refused;
+  verdict.space = search.space;
+  verdict.counterexample = search.counterexample;
+  if (search.counterexample) {
+    verdict.kind = Verdict::Kind::kRefuted;
+  } else if (search.instances == 0) {
+    verdict.reason = search.unknown == 0 ? "no instance of the space matches"
+                                         : "no instance of the space has a value: " + search.unknown_reason;
+  } else {
+    verdict.kind = Verdict::Kind::kExhausted;
+  }
+  if (search.unknown > 0)
+    verdict.space += fmt::format("; {} without a value ({})", search.unknown, search.unknown_reason);
+}
+
+/// A proof counts beside the search, never instead of it: the solver knows nothing of roundings in a rule that is not
+/// bit-exact, nor of sizes that are equal by chance.
+void prove_further(const rule::RuleSet& rules, const LoneRule& rule, Verdict& verdict) {
+  if (verdict.kind != Verdict::Kind::kExhausted) return;
+  verdict.theory = prove_by_solver(rules, rule);
+  if (!verdict.theory.empty()) verdict.kind = Verdict::Kind::kProved;
+}
+
+void prove_rewrite(const rule::RuleSet& rules, std::size_t index, const Options& options, Verdict& verdict) {
+  const rule::RewriteRule& rule = rules.rewrites[index];
+  verdict.rule = rule.name;
+  verdict.span = rule.span;
+  verdict.exactness = rule::to_string(rule.exactness);
+  verdict.demands = demands(rule.exactness);
+  const Result<LoneRule> lone = compile_lone(rules, index);
+  if (!lone) {
+    verdict.reason = lone.error().diagnostics[0].message;
+    return;
+  }
+  settle(search_rewrite(rules, *lone, options.budget), verdict);
+  prove_further(rules, *lone, verdict);
+}
+
+void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& options, Verdict& verdict) {
+  const ops::OpId op(index);
+  const ops::OpInfo& info = (*rules.table)[op];
+  verdict.rule = info.name;
+  verdict.span = info.span;
+  verdict.exactness = "bitexact";
+  verdict.demands = demands({});
+  std::optional<LoneRule> recognise;
+  for (std::size_t i = 0; i < rules.rewrites.size(); ++i) {
+    if (rules.rewrites[i].origin != Origin::kRecognise || rules.rewrites[i].op != op) continue;
+    Result<LoneRule> lone = compile_lone(rules, i);
+    if (lone) recognise = *std::move(lone);
+  }
+  Search search = search_op(rules, op, recognise ? &*recognise : nullptr, options.budget);
+  if (recognise && !search.counterexample) {
+    // Terms of the body's form beside the body itself: what else does the recogniser take for it?
+    Budget part = options.budget;
+    part.instances_per_level /= 4;
+    const Search more = search_rewrite(rules, *recognise, part);
+    search.instances += more.instances;
+    search.refused += more.refused;
+    search.counterexample = more.counterexample;
+    if (!more.space.empty()) search.space += "; recognised: " + more.space;
+  }
+  settle(search, verdict);
+  if (recognise) prove_further(rules, *recognise, verdict);
+}
+
+void prove_fuse(const rule::RuleSet& rules, std::size_t index, const Options& options, Verdict& verdict) {
+  const rule::FuseRule& rule = rules.fuses[index];
+  verdict.rule = rule.name;
+  verdict.span = rule.span;
+  verdict.exactness = rule::to_string(rule.exactness);
+  verdict.demands = "a region's body read through its index maps has the values of its nodes, bit for bit";
+  settle(search_fuse(rules, rule, options.budget), verdict);
+}
+
+std::vector<Task> tasks_of(const rule::RuleSet& rules, const Options& options) {
+  const auto wanted = [&](const std::string& name, const Span& span) {
+    if (!options.only.empty()) return std::ranges::find(options.only, name) != options.only.end();
+    return options.files.empty() ||
+           (span.valid() && std::ranges::find(options.files, span.source->name) != options.files.end());
+  };
+  std::vector<Task> tasks;
+  for (std::size_t i = 0; i < rules.rewrites.size(); ++i)
+    if (rules.rewrites[i].origin == Origin::kWritten && wanted(rules.rewrites[i].name, rules.rewrites[i].span))
+      tasks.push_back({Verdict::Subject::kRewrite, i});
+  for (std::size_t i = 0; i < rules.table->size(); ++i) {
+    const ops::OpInfo& info = (*rules.table)[ops::OpId(i)];
+    if (info.body != nullptr && wanted(info.name, info.span)) tasks.push_back({Verdict::Subject::kOp, i});
+  }
+  for (std::size_t i = 0; i < rules.fuses.size(); ++i)
+    if (wanted(rules.fuses[i].name, rules.fuses[i].span)) tasks.push_back({Verdict::Subject::kFuse, i});
+  return tasks;
+}
+
+}  // namespace
+
+Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, const Options& options) {
+  const std::vector<Task> tasks = tasks_of(*rules, options);
+  std::vector<Verdict> verdicts(tasks.size());
+  std::atomic<std::size_t> done = 0;
+  tbb::parallel_for(
+      tbb::blocked_range<std::size_t>(0, tasks.size(), 1),
+      [&](const tbb::blocked_range<std::size_t>& range) {
+        for (std::size_t i = range.begin(); i < range.end(); ++i) {
+          const auto start = std::chrono::steady_clock::now();
+          Verdict& verdict = verdicts[i];
+          verdict.subject = tasks[i].subject;
+          switch (tasks[i].subject) {
+            case Verdict::Subject::kRewrite: prove_rewrite(*rules, tasks[i].index, options, verdict); break;
+            case Verdict::Subject::kOp: prove_op(*rules, tasks[i].index, options, verdict); break;
+            case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, verdict); break;
+          }
+          verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+          if (options.progress) options.progress(++done, tasks.size());
+        }
+      },
+      tbb::simple_partitioner());
+  return verdicts;
+}
+
+std::string_view name(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::kProved: return "proved";
+    case Verdict::Kind::kExhausted: return "exhausted";
+    case Verdict::Kind::kRefuted: return "refuted";
+    case Verdict::Kind::kUndecided: return "undecided";
+  }
+  return "";
+}
+
+std::string_view name(Verdict::Subject subject) {
+  switch (subject) {
+    case Verdict::Subject::kRewrite: return "rewrite";
+    case Verdict::Subject::kOp: return "op";
+    case Verdict::Subject::kFuse: return "fuse";
+  }
+  return "";
+}
+
+}  // namespace fusewright::prove

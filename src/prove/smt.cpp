@@ -1,0 +1,131 @@
+#include "src/prove/smt.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "fusewright/prove/instance.hpp"
+#include "src/prove/smt_terms.hpp"
+
+namespace fusewright::prove {
+
+#ifdef FUSEWRIGHT_HAVE_Z3
+
+using ops::DType;
+using ops::Type;
+
+namespace {
+
+constexpr unsigned kWork = 3'000'000;  // of one question, in the solver's own units: the same on every machine
+constexpr std::uint64_t kMostTerms = 4000;    // of one root type; a rule with more is left to the bounded search
+constexpr std::uint64_t kMostProofs = 1500;
+
+/// What came of all terms of one form.
+struct Progress {
+  z3::context context;
+  std::uint64_t proved = 0;
+  bool failed = false;
+  std::set<DType> dtypes;
+};
+
+bool same_results(z3::context& context, const graph::Graph& left_call, const graph::Graph& right_call, Theory theory) {
+  // Composite operators are their bodies.
+  const auto every = [](const ops::OpInfo&) { return true; };
+  const auto left = graph::expand_composites(left_call, every), right = graph::expand_composites(right_call, every);
+  if (!left || !right) return false;
+  try {
+    TermReader reader(context, theory);
+    const auto l = reader.result(*left), r = reader.result(*right);
+    if (!l || !r || !z3::eq(l->get_sort(), r->get_sort())) return false;
+    if (z3::eq(*l, *r)) return true;
+    z3::solver solver(context);
+    z3::params limits(context);
+    limits.set("rlimit", kWork);
+    solver.set(limits);
+    for (const z3::expr& e : reader.assumptions()) solver.add(e);
+    solver.add(!(*l == *r));
+    return solver.check() == z3::unsat;
+  } catch (const z3::exception&) {
+    return false;
+  }
+}
+
+bool try_terms(const rule::RuleSet& rules, const LoneRule& rule, const Type& root, const Space& space, Theory theory,
+               Progress& progress) {
+  std::uint64_t terms = 0;
+  SourceCache cache(*rules.table);
+  for (const rule::RewriteVariant& variant : rule.rule->variants)
+    enumerate(*rules.table, *rule.rule, variant, root, space, cache, [&](const Instance& instance) {
+      if (++terms > kMostTerms || progress.proved > kMostProofs) progress.failed = true;
+      if (progress.failed) return false;
+      const auto left = graph_of(rules.table, instance);
+      if (!left) return true;
+      const Applied applied = apply_at_root(rule, *left);
+      if (!applied.error.empty()) progress.failed = true;
+      for (const graph::Graph& right : applied.rewritten)
+        if (!progress.failed && !same_results(progress.context, *left, right, theory)) progress.failed = true;
+      if (!applied.rewritten.empty() && !progress.failed) {
+        ++progress.proved;
+        progress.dtypes.insert(root.dtype);
+      }
+      return !progress.failed;
+    });
+  return !progress.failed;
+}
+
+/// Terms of every rank with symbols for extents.
+std::string over_shapes(const rule::RuleSet& rules, const LoneRule& rule, Theory theory,
+                        const std::vector<DType>& dtypes, const std::string& name) {
+  Progress progress;
+  std::int64_t highest = -1;
+  for (std::int64_t rank = 0; rank <= 3 && !progress.failed; ++rank)
+    for (const DType dtype : dtypes) {
+      std::uint32_t symbols = 0;
+      Space space;
+      space.symbols = &symbols;
+      const std::uint64_t before = progress.proved;
+      for (ops::Shape& shape : shapes_of_rank(rank, space))
+        if (!try_terms(rules, rule, Type::tensor(dtype, std::move(shape)), space, theory, progress)) break;
+      if (progress.failed && rank <= 2) return {};
+      if (progress.proved > before && !progress.failed) highest = rank;
+    }
+  if (highest < 0) return {};
+  return fmt::format("{}, symbolic extents to rank {} ({} terms)", name, highest, progress.proved);
+}
+
+/// Scalars of every dtype; elementwise operators do the same at every element of any shape.
+std::string over_numbers(const rule::RuleSet& rules, const LoneRule& rule) {
+  for (const rule::RewriteVariant& variant : rule.rule->variants)
+    for (const rule::PatternNode& node : variant.nodes)
+      for (const ops::OpId op : node.ops.ops)
+        if ((*rules.table)[op].op_class != ops::OpClass::kElementwise) return {};
+  Progress progress;
+  std::string dtypes;
+  Space space;
+  space.max_rank = 0;
+  for (const DType dtype : all_dtypes()) {
+    if (dtype == DType::kF8E4M3FN) continue;  // not an IEEE format; the bounded search tries it
+    if (!try_terms(rules, rule, Type::tensor(dtype, {}), space, Theory::kArithmetic, progress)) return {};
+  }
+  for (const DType dtype : progress.dtypes) dtypes += fmt::format(" {}", ops::name(dtype));
+  if (progress.proved == 0) return {};
+  return fmt::format("IEEE and bit-vector arithmetic, every number of{}", dtypes);
+}
+
+}  // namespace
+
+std::string prove_by_solver(const rule::RuleSet& rules, const LoneRule& rule) {
+  std::string theory =
+      over_shapes(rules, rule, Theory::kSymbols, {DType::kF32, DType::kS32, DType::kPred}, "uninterpreted operators");
+  if (!theory.empty()) return theory;
+  if (rule.rule->exactness.bitexact()) return over_numbers(rules, rule);
+  return over_shapes(rules, rule, Theory::kReals, {DType::kF32}, "reals");
+}
+
+#else
+
+std::string prove_by_solver(const rule::RuleSet&, const LoneRule&) { return {}; }
+
+#endif
+
+}  // namespace fusewright::prove

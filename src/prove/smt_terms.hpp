@@ -1,0 +1,68 @@
+#pragma once
+
+#ifdef FUSEWRIGHT_HAVE_Z3
+
+#include <z3++.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fusewright/graph/graph.hpp"
+
+namespace fusewright::prove {
+
+/// What values are to the solver.
+enum class Theory : std::uint8_t {
+  kSymbols,     ///< elements of a sort of which nothing is known
+  kReals,       ///< reals; integers too, pred as truth values
+  kArithmetic,  ///< IEEE floats, bit-vectors, truth values
+};
+
+/// A graph's elements as the solver's terms. Two graphs over the same parameters are read by one reader, so that equal
+/// leaves are equal terms.
+class TermReader {
+ public:
+  TermReader(z3::context& context, Theory theory) : c_(context), theory_(theory) {}
+
+  /// The element of the graph's first result at a symbolic index; nullopt where the theory has no term for an operator.
+  std::optional<z3::expr> result(const graph::Graph& graph);
+  /// What may be assumed: extents are positive, indices in range, denominators not zero.
+  const std::vector<z3::expr>& assumptions() const { return assumptions_; }
+
+ private:
+  struct Index {
+    std::vector<z3::expr> at;
+    std::optional<z3::expr> linear;  ///< the row-major number, where it is what is known
+  };
+  using Term = std::optional<z3::expr>;
+
+  z3::expr extent(const Dim& dim);
+  z3::expr linear_of(const Index& index, const ops::Shape& shape);
+  std::optional<Index> reshaped(const Index& index, const ops::Shape& to, const ops::Shape& from);
+  z3::expr bounded(const std::string& name, const Dim& extent);
+  z3::sort sort_of(ops::DType dtype);
+  Term number(ops::DType dtype, double value, std::int64_t integer);
+
+  Term read(const graph::Graph& graph, graph::Value value, const Index& index, int depth);
+  Term movement(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index, int depth);
+  Term reduced(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index, int depth);
+  Term dot(const graph::Graph& graph, const graph::Node& node, const Index& index, int depth);
+  Term sum(std::vector<z3::expr> extents, const std::vector<z3::expr>& over, const z3::expr& body);
+  Term uninterpreted(const std::string& name, const std::vector<z3::expr>& arguments, const z3::sort& range);
+  Term scalar(const ops::OpInfo& op, const graph::Node& node, const std::vector<z3::expr>& x, ops::DType from);
+  Term real(ops::ScalarOp op, const std::vector<z3::expr>& x);
+  Term ieee(ops::ScalarOp op, const std::vector<z3::expr>& x, ops::DType to);
+  Term bits(ops::ScalarOp op, const std::vector<z3::expr>& x, ops::DType dtype);
+  Term truth(ops::ScalarOp op, const std::vector<z3::expr>& x);
+
+  z3::context& c_;
+  Theory theory_;
+  std::vector<z3::expr> assumptions_;
+  std::map<std::string, bool> assumed_;
+};
+
+}  // namespace fusewright::prove
+
+#endif

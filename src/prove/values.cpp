@@ -1,0 +1,322 @@
+#include "src/prove/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "fusewright/interpret/error_model.hpp"
+#include "fusewright/interpret/evaluate.hpp"
+#include "fusewright/interpret/inputs.hpp"
+
+namespace fusewright::prove {
+
+using graph::Graph;
+using ops::DType;
+using ops::Tensor;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kFewElements = 8;  // of all operands; up to here every special value visits every operand
+
+/// Leaves of the two sides: entry parameters, then weights.
+struct Leaves {
+  std::vector<ops::Type> types;
+  std::size_t parameters = 0;
+  std::int64_t elements = 0;
+};
+
+Leaves leaves_of(const Sides& sides) {
+  Leaves out;
+  for (const graph::Port& port : sides.left.inputs) out.types.push_back(port.type);
+  out.parameters = out.types.size();
+  for (const ops::TensorHandle& w : sides.weights) out.types.push_back(w->type());
+  for (const ops::Type& type : out.types) out.elements += ops::element_count(type.shape).value_or(0);
+  return out;
+}
+
+struct Extremes {
+  double smallest, least_normal, greatest, next_to_one;
+};
+Extremes extremes(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return {0x1p-24, 0x1p-14, 65504, 1 + 0x1p-10};
+    case DType::kBF16: return {0x1p-133, 0x1p-126, 0x1.fep127, 1 + 0x1p-7};
+    case DType::kF8E4M3FN: return {0x1p-9, 0x1p-6, 448, 1.125};
+    case DType::kF8E5M2: return {0x1p-16, 0x1p-14, 57344, 1.25};
+    case DType::kF64:
+      return {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::min(),
+              std::numeric_limits<double>::max(), 1 + std::numeric_limits<double>::epsilon()};
+    case DType::kF32:
+    case DType::kPred:
+    case DType::kS8:
+    case DType::kS16:
+    case DType::kS32:
+    case DType::kS64:
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64:
+    case DType::kS4:
+    case DType::kU4:
+    case DType::kC64:
+    case DType::kC128: break;
+  }
+  return {std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::min(),
+          std::numeric_limits<float>::max(), 1 + static_cast<double>(std::numeric_limits<float>::epsilon())};
+}
+
+/// Floats as numbers, integers as their bits.
+struct Special {
+  double number = 0;
+  std::int64_t integer = 0;
+};
+
+std::vector<Special> special_values(DType dtype, const rule::Exactness& exactness, bool weight) {
+  std::vector<Special> out;
+  if (dtype == DType::kPred) return {{0, 0}, {0, 1}};
+  if (!ops::is_float(dtype)) {
+    const int bits = ops::bit_width(dtype);
+    const std::int64_t top = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits) >> (ops::is_signed_integer(dtype) ? 1 : 0));
+    for (const std::int64_t v : {std::int64_t{0}, std::int64_t{1}, top, std::int64_t{2}}) out.push_back({0, v});
+    if (ops::is_signed_integer(dtype)) {
+      out.push_back({0, -1});
+      out.push_back({0, -top - 1});
+    }
+    return out;
+  }
+  const Extremes e = extremes(dtype);
+  for (const double v : {0.0, -0.0, 1.0, -1.0, e.smallest, -e.smallest}) out.push_back({v, 0});
+  if (exactness.bitexact())
+    for (const double v : {e.greatest, -e.greatest, e.least_normal, e.next_to_one}) out.push_back({v, 0});
+  if (exactness.bitexact() || !weight)
+    for (const double v : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) out.push_back({v, 0});
+  return out;
+}
+
+void put(Tensor& tensor, std::int64_t i, const Special& value) {
+  if (ops::is_float(tensor.dtype))
+    ops::set_double(tensor, i, value.number);
+  else
+    ops::set_int(tensor, i, value.integer);
+}
+
+using Values = std::vector<Tensor>;  // by leaf
+
+Result<Values> random_values(const Leaves& leaves, std::uint64_t seed) {
+  Values out;
+  for (std::size_t i = 0; i < leaves.types.size(); ++i) {
+    FW_TRY(Tensor t, interpret::make_input(leaves.types[i], seed, i));
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+/// One round of values at a time; nullopt behind the last.
+class Rounds {
+ public:
+  Rounds(const Leaves& leaves, const rule::Exactness& exactness) : leaves_(leaves) {
+    for (std::size_t l = 0; l < leaves.types.size(); ++l)
+      specials_.push_back(special_values(leaves.types[l].dtype, exactness, l >= leaves.parameters));
+  }
+
+  Result<std::optional<Values>> next() {
+    if (random_ < (leaves_.elements <= kFewElements ? 3U : 1U)) {
+      FW_TRY(Values v, random_values(leaves_, 100 + random_++));
+      return std::optional(std::move(v));
+    }
+    while (leaf_ < leaves_.types.size()) {
+      const auto elements = ops::element_count(leaves_.types[leaf_].shape).value_or(0);
+      const auto count = static_cast<std::int64_t>(specials_[leaf_].size());
+      const bool one_round = leaves_.elements > kFewElements && offset_ > 0;
+      if (elements == 0 || offset_ >= count || one_round) {
+        ++leaf_;
+        offset_ = 0;
+        continue;
+      }
+      FW_TRY(Values v, random_values(leaves_, 7));
+      for (std::int64_t i = 0; i < elements; ++i)
+        put(v[leaf_], i, specials_[leaf_][static_cast<std::size_t>((offset_ + i) % count)]);
+      offset_ += std::min(elements, count);
+      return std::optional(std::move(v));
+    }
+    if (leaves_.types.size() != 2 || leaves_.elements != 2) return std::nullopt;
+    const std::size_t pair = pair_++;
+    if (pair >= specials_[0].size() * specials_[1].size()) return std::nullopt;
+    FW_TRY(Values v, random_values(leaves_, 7));
+    put(v[0], 0, specials_[0][pair / specials_[1].size()]);
+    put(v[1], 0, specials_[1][pair % specials_[1].size()]);
+    return std::optional(std::move(v));
+  }
+
+ private:
+  const Leaves& leaves_;
+  std::vector<std::vector<Special>> specials_;  // by leaf
+  std::uint64_t random_ = 0;
+  std::size_t leaf_ = 0, pair_ = 0;
+  std::int64_t offset_ = 0;
+};
+
+/// The graph with other weights: constants equal to an old one become the new one.
+Graph with_weights(const Graph& graph, const std::vector<ops::TensorHandle>& old, std::span<const Tensor> values) {
+  if (old.empty()) return graph;
+  Graph out = graph;
+  for (graph::Node& node : out.nodes) {
+    const ops::AttrValue* value = node.attrs.find("value");
+    const auto* tensor = value != nullptr ? std::get_if<ops::TensorHandle>(value) : nullptr;
+    if (tensor == nullptr) continue;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      if (!ops::same_constant(*tensor, old[i])) continue;
+      node.attrs.set("value", std::make_shared<const Tensor>(values[i]));
+      break;
+    }
+  }
+  return out;
+}
+
+/// Operators that take one of two equal values: which of two zeros is not said.
+bool chooses_zeros(const Graph& graph) {
+  for (const graph::NodeId id : graph.entry_computation().nodes) {
+    const std::string& name = graph.info(id).name;
+    for (const char* word : {"max", "min", "clamp", "sort", "top_k", "relu"})
+      if (name.find(word) != std::string::npos) return true;
+    if (graph.info(id).body) return true;
+  }
+  return false;
+}
+
+std::string element_text(const Tensor& tensor, std::int64_t i) {
+  if (!ops::is_float(tensor.dtype)) return fmt::format("{}", ops::get_int(tensor, i));
+  return fmt::format("{}", ops::get_double(tensor, i));
+}
+
+bool same_element(const Tensor& a, const Tensor& b, std::int64_t i, bool any_zero) {
+  if (!ops::is_float(a.dtype)) return ops::get_int(a, i) == ops::get_int(b, i);
+  const double x = ops::get_double(a, i), y = ops::get_double(b, i);
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+  return x == y && (any_zero || x != 0 || std::signbit(x) == std::signbit(y));
+}
+
+interpret::BoundOptions bound_options(const rule::Exactness& exactness) {
+  interpret::BoundOptions options;
+  options.excess_precision = exactness.has(rule::ExactnessClass::kExcessPrecision) ||
+                             exactness.has(rule::ExactnessClass::kContracting) ||
+                             exactness.has(rule::ExactnessClass::kFactoring);
+  options.approximate = exactness.has(rule::ExactnessClass::kApproximate) ? exactness.rtol : 0;
+  return options;
+}
+
+/// Both sides compute one real function: they differ by no more than both may be off.
+Result<std::string> compare_bounds(const Sides& sides, const Graph& left, const Graph& right,
+                                   std::span<const Tensor> inputs) {
+  interpret::BoundOptions options = bound_options(sides.exactness);
+  FW_TRY(std::vector<interpret::Bounded> l, interpret::evaluate_with_bounds(left, inputs, options));
+  options.approximate = 0;
+  FW_TRY(const std::vector<interpret::Bounded> r, interpret::evaluate_with_bounds(right, inputs, options));
+  for (std::size_t k = 0; k < l.size(); ++k) {
+    interpret::Bounded& both = l[k];
+    const auto elements = static_cast<std::size_t>(both.value.elements());
+    if (both.radius.empty()) both.radius.assign(elements, 0);
+    for (std::size_t i = 0; i < elements && i < static_cast<std::size_t>(r[k].value.elements()); ++i) {
+      both.radius[i] += r[k].radius_at(static_cast<std::int64_t>(i));
+      // An exact zero or subnormal may be lost on the way.
+      if (ops::is_float(both.value.dtype)) both.radius[i] += 4 * extremes(both.value.dtype).least_normal;
+    }
+    const interpret::CompareReport report = interpret::compare(r[k].value, both);
+    if (!report.ok) return report.message;
+  }
+  return std::string();
+}
+
+Result<std::string> compare_sides(const Sides& sides, std::span<const Tensor> values, std::size_t parameters,
+                                  bool any_zero) {
+  const Graph left = with_weights(sides.left, sides.weights, values.subspan(parameters));
+  const Graph right = with_weights(sides.right, sides.weights, values.subspan(parameters));
+  const auto inputs = values.first(parameters);
+  if (!sides.exactness.bitexact()) return compare_bounds(sides, left, right, inputs);
+  FW_TRY(const std::vector<Tensor> l, interpret::evaluate(left, inputs));
+  const Result<std::vector<Tensor>> r = interpret::evaluate(right, inputs);
+  if (!r) return "the right side cannot be evaluated: " + r.error().diagnostics[0].message;
+  for (std::size_t k = 0; k < l.size(); ++k)
+    if (std::string reason = compare_bits(l[k], (*r)[k], any_zero); !reason.empty()) return reason;
+  return std::string();
+}
+
+/// Puts a zero, else a one, wherever the sides still differ.
+Result<std::string> simplify(const Sides& sides, Values& values, std::size_t parameters, bool any_zero,
+                             std::string reason) {
+  for (Tensor& tensor : values)
+    for (std::int64_t i = 0; i < tensor.elements() && tensor.elements() <= 64; ++i)
+      for (const double simple : {0.0, 1.0}) {
+        FW_TRY(Tensor copy, ops::make_tensor(tensor.dtype, tensor.dims));
+        std::memcpy(copy.mutable_data(), tensor.data(), tensor.bytes());
+        std::swap(copy, tensor);
+        ops::set_double(tensor, i, simple);
+        const Result<std::string> still = compare_sides(sides, values, parameters, any_zero);
+        if (still && !still->empty()) {
+          reason = *still;
+          break;
+        }
+        std::swap(copy, tensor);
+      }
+  return reason;
+}
+
+std::string print_all(const Sides& sides, const Values& values) {
+  std::string out;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    out += fmt::format("{}{} = {}", i == 0 ? "" : ", ",
+                       i < sides.left.inputs.size() ? sides.left.inputs[i].name
+                                                    : fmt::format("constant {}", i - sides.left.inputs.size()),
+                       print_values(values[i]));
+  return out;
+}
+
+}  // namespace
+
+std::string compare_bits(const Tensor& left, const Tensor& right, bool any_zero) {
+  if (left.dtype != right.dtype || left.dims != right.dims)
+    return fmt::format("the right side is {}, the left side {}", to_string(right.type()), to_string(left.type()));
+  for (std::int64_t i = 0; i < left.elements(); ++i)
+    if (!same_element(left, right, i, any_zero))
+      return fmt::format("element {} of the right side is {}, of the left side {}", i, element_text(right, i),
+                         element_text(left, i));
+  return {};
+}
+
+Result<std::optional<Difference>> find_difference(const Sides& given) {
+  // Composite operators by their bodies, once and not in every round.
+  const auto every = [](const ops::OpInfo&) { return true; };
+  FW_TRY(const Graph left, graph::expand_composites(given.left, every));
+  FW_TRY(const Graph right, graph::expand_composites(given.right, every));
+  const Sides sides{left, right, given.weights, given.exactness};
+  const Leaves leaves = leaves_of(sides);
+  const bool any_zero = chooses_zeros(sides.left) || chooses_zeros(sides.right);
+  Rounds rounds(leaves, sides.exactness);
+  while (true) {
+    FW_TRY(std::optional<Values> values, rounds.next());
+    if (!values) return std::nullopt;
+    FW_TRY(std::string reason, compare_sides(sides, *values, leaves.parameters, any_zero));
+    if (reason.empty()) continue;
+    FW_TRY(reason, simplify(sides, *values, leaves.parameters, any_zero, std::move(reason)));
+    return std::optional(Difference{print_all(sides, *values), std::move(reason)});
+  }
+}
+
+std::string demands(const rule::Exactness& exactness) {
+  if (exactness.bitexact()) return "the same bits on every special value";
+  return "both sides within their error bounds; no extremes, infinities and NaN only in data";
+}
+
+std::string print_values(const Tensor& tensor) {
+  constexpr std::int64_t kMost = 12;
+  std::string out = "[";
+  for (std::int64_t i = 0; i < std::min(tensor.elements(), kMost); ++i)
+    out += (i == 0 ? "" : ", ") + element_text(tensor, i);
+  return out + (tensor.elements() > kMost ? ", ...]" : "]");
+}
+
+}  // namespace fusewright::prove

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fusewright/graph/graph.hpp"
+#include "fusewright/rule/rule.hpp"
+
+namespace fusewright::prove {
+
+/// Two graphs over the same parameters whose results must agree.
+struct Sides {
+  const graph::Graph& left;
+  const graph::Graph& right;
+  std::vector<ops::TensorHandle> weights;  ///< constants of both that stand for any constant
+  rule::Exactness exactness;
+};
+
+/// Values on which the sides differ.
+struct Difference {
+  std::string values, reason;
+};
+
+/// Evaluates both sides on made-up inputs and weights: random ones, then special values (both zeros, ones, infinities,
+/// NaN, subnormal and extreme numbers) one operand at a time, and every pair where there are two scalars. What is asked
+/// of the results:
+/// - bit-exact: the same bits, any NaN for a NaN; only which of two zeros max and min give is left open;
+/// - else: within the sum of both sides' own error bounds on finite inputs; extremes are left out, because regrouping
+///   may overflow; infinities and NaN only in what is not a weight.
+/// Instances of many elements get one round of special values.
+/// @returns nothing when they agree. Errors: the left side cannot be evaluated.
+Result<std::optional<Difference>> find_difference(const Sides& sides);
+
+/// What find_difference asks for.
+std::string demands(const rule::Exactness& exactness);
+
+/// Empty when both have the same bits (any NaN for a NaN; with `any_zero` either zero), else what differs first.
+std::string compare_bits(const ops::Tensor& left, const ops::Tensor& right, bool any_zero);
+
+/// "[1, -0, nan]", at most 12 elements.
+std::string print_values(const ops::Tensor& tensor);
+
+}  // namespace fusewright::prove

@@ -1,0 +1,156 @@
+#include "fusewright/prove/prove.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "fusewright/prove/report.hpp"
+#include "fusewright/rule/check.hpp"
+#include "fusewright/rule/parse.hpp"
+
+namespace fusewright::prove {
+namespace {
+
+using Kind = Verdict::Kind;
+
+std::shared_ptr<const rule::RuleSet> rules_of(const std::string& text) {
+  auto file = rule::parse_rules(std::make_shared<const SourceText>(SourceText{"test.fuse", text}));
+  if (!file) FAIL(print_error(file.error()));
+  auto set = rule::check_rules({*file}, ops::OpTable::builtin());
+  if (!set) FAIL(print_error(set.error()));
+  return std::make_shared<const rule::RuleSet>(*std::move(set));
+}
+
+std::vector<Verdict> verdicts_of(const std::string& text) {
+  Options options;
+  options.budget = {60, 200};
+  auto verdicts = prove(rules_of(text), options);
+  if (!verdicts) FAIL(print_error(verdicts.error()));
+  return *std::move(verdicts);
+}
+
+Verdict verdict_of(const std::string& text) {
+  const std::vector<Verdict> all = verdicts_of(text);
+  REQUIRE(all.size() == 1);
+  INFO(to_text(all));
+  return all[0];
+}
+
+bool refuted(const std::string& text) {
+  const Verdict v = verdict_of(text);
+  INFO(to_text({v}));
+  REQUIRE(v.counterexample.has_value() == (v.kind == Kind::kRefuted));
+  return v.kind == Kind::kRefuted;
+}
+
+}  // namespace
+
+TEST_CASE("two signs cancel for every number", "[prove]") {
+  const Verdict v = verdict_of("rewrite two-signs { match -(-x)  to x }");
+  CHECK(v.kind != Kind::kRefuted);
+  CHECK(v.instances > 50);
+  CHECK(v.refused == 0);
+#ifdef FUSEWRIGHT_HAVE_Z3
+  CHECK(v.kind == Kind::kProved);
+  CHECK(v.theory.find("IEEE") != std::string::npos);
+#endif
+}
+
+TEST_CASE("zero added to a float is refuted by minus zero, smallest shape first", "[prove]") {
+  const Verdict v = verdict_of("rewrite add-zero { match x + 0  to x }");
+  REQUIRE(v.kind == Kind::kRefuted);
+  CHECK(v.counterexample->reject == "reject { x: f32[]  match add(x, literal(0, f32, [])) }");
+  CHECK(v.counterexample->values == "x = [-0]");
+  CHECK(v.counterexample->reason == "element 0 of the right side is -0, of the left side 0");
+}
+
+TEST_CASE("guards are evaluated and what they refuse is counted", "[prove]") {
+  const Verdict v = verdict_of("rewrite add-zero { match x + 0  where is_integer(x)  to x }");
+  CHECK(v.kind != Kind::kRefuted);
+  CHECK(v.instances > 0);
+}
+
+TEST_CASE("a conversion that rounds is refuted", "[prove]") {
+  const std::string rule = "rewrite back { match convert(convert(x) as y, dtype = t)  where dtype(x) == t, ";
+  CHECK(refuted(rule + "is_float(x), is_float(y)  to x }"));
+  CHECK_FALSE(refuted(rule + "is_float(x), is_float(y), bits(y) > bits(x)  to x }"));
+}
+
+TEST_CASE("permutations are composed in the right order", "[prove]") {
+  const std::string rule = "rewrite twice { match transpose(transpose(x, perm = p), perm = q)  to transpose(x, perm = ";
+  CHECK_FALSE(refuted(rule + "permute(p, q)) }"));
+  CHECK(refuted(rule + "permute(q, p)) }"));
+  CHECK(refuted(rule + "p) }"));
+}
+
+TEST_CASE("sizes that are symbols are proved where only elements move", "[prove]") {
+  const Verdict v = verdict_of("rewrite r { match reshape(reshape(x), shape = s)  to reshape(x, shape = s) }");
+  CHECK(v.kind != Kind::kRefuted);
+#ifdef FUSEWRIGHT_HAVE_Z3
+  CHECK(v.theory.find("symbolic extents") != std::string::npos);
+#endif
+}
+
+TEST_CASE("a factor moves into the weights along the right axis only", "[prove]") {
+  const std::string rule =
+      "rewrite fold exactness(reassociating) { match dot(x, w) as d * broadcast(s, dims = [last])\n"
+      "let free = axes_except(w, d.rhs_batch + d.rhs_contract)\n"
+      "where constant(w, s), len(free) == 1, last == rank(d) - 1, shape(s)[0] == dim(d, last), dtype(w) == dtype(d)\n";
+  CHECK_FALSE(refuted(rule + "to dot(x, fold(w * s along free), ..d) }"));
+  CHECK(refuted(rule + "to dot(x, fold(w / s along free), ..d) }"));
+  CHECK(refuted(rule + "to dot(x, w, ..d) }"));
+}
+
+TEST_CASE("reassociating allows rounding and nothing more", "[prove]") {
+  CHECK(refuted("rewrite r { match (x + y) + z  to x + (y + z) }"));
+  CHECK_FALSE(refuted("rewrite r exactness(reassociating) { match (x + y) + z  to x + (y + z) }"));
+  CHECK(refuted("rewrite r exactness(reassociating) { match (x + y) + z  to x + (y - z) }"));
+  CHECK(refuted("rewrite r exactness(reassociating) { match rsqrt(x * x + y)  to rsqrt(x * x) }"));
+}
+
+TEST_CASE("a right side without a meaning is refuted", "[prove]") {
+  const Verdict v = verdict_of("rewrite r { match reduce_sum(x, axes = a)  to reduce_sum(x, axes = a + a) }");
+  REQUIRE(v.kind == Kind::kRefuted);
+  CHECK(v.counterexample->reason.starts_with("the right side is not defined"));
+}
+
+TEST_CASE("a rule without instances is undecided", "[prove]") {
+  const Verdict v = verdict_of("rewrite r { match custom_call(x)  to x }");
+  CHECK(v.kind == Kind::kUndecided);
+  CHECK(v.reason == "no instance of the space matches");
+}
+
+TEST_CASE("operators are tried with their bodies and recognised", "[prove]") {
+  const Verdict v = verdict_of("op cube(x; scale = 1.0) = x * x * x * scale");
+  CHECK(v.subject == Verdict::Subject::kOp);
+  CHECK((v.kind == Kind::kExhausted || v.kind == Kind::kProved));
+}
+
+TEST_CASE("the regions of a fuse rule have the values of their nodes", "[prove]") {
+  const Verdict v = verdict_of(
+      "opclass pointwise = elementwise | movement\n"
+      "fuse sums kernel(reduce) { match pointwise* as a |> reduction as r |> pointwise* as b }");
+  CHECK(v.subject == Verdict::Subject::kFuse);
+  CHECK(v.kind == Kind::kExhausted);
+  CHECK(v.instances > 200);
+}
+
+TEST_CASE("a counterexample can be pasted into the rule and is read back", "[prove]") {
+  const std::string rule =
+      "rewrite r exactness(reassociating) { match dot(transpose(a, perm = p), b) as d  to dot(a, b, ..d)\n";
+  const Verdict v = verdict_of(rule + "}");
+  REQUIRE(v.kind == Kind::kRefuted);
+  CHECK(rules_of(rule + v.counterexample->reject + " }")->tests.size() == 1);
+}
+
+TEST_CASE("the same rules give the same report", "[prove]") {
+  const std::string text =
+      "rewrite a { match abs(abs(x))  to abs(x) }\n"
+      "rewrite b { match max(x, y)  to x }\n";
+  const auto report = [&] {
+    std::vector<Verdict> verdicts = verdicts_of(text);
+    for (Verdict& v : verdicts) v.seconds = 0;
+    return to_text(verdicts) + to_json(verdicts).dump();
+  };
+  CHECK(report() == report());
+}
+
+}  // namespace fusewright::prove
