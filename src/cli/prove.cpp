@@ -53,7 +53,8 @@ Result<int> prove_rules(const ProveArguments& args) {
 
 void add_prove(CLI::App& app, int& exit) {
   auto args = std::make_shared<ProveArguments>();
-  CLI::App* command = app.add_subcommand("prove", "Prove rules, search for counterexamples, and say what is known of each");
+  CLI::App* command =
+      app.add_subcommand("prove", "Prove rules, search for counterexamples, and say what is known of each");
   command->add_option("rules", args->rules, "rule files or folders")->required()->type_name("RULES");
   command->add_option("--rule", args->only, "only this rewrite, operator or fuse rule")
       ->type_name("NAME")

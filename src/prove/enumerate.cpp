@@ -29,7 +29,7 @@ void names_in_calls(const Expr& expr, const std::set<std::string>& functions, bo
 
 /// Numbers for constants that the rule reads: powers of two and not, both signs, the ends of what guards ask for.
 const std::vector<double>& splat_values() {
-  static const std::vector<double> kValues = {1,  0,    2,     0.5,         -4,  3,     0.1,        -0.0,
+  static const std::vector<double> kValues = {1,  0,    2,     0.5,          -4,   3,     0.1,        -0.0,
                                               10, 1024, 0.001, 0.0009765625, 2048, 65536, 1.0 / 16384};
   return kValues;
 }
@@ -163,7 +163,7 @@ class EarlyGuards final : public ops::TermBuilder {
   std::vector<std::set<std::string>> needs_;  // by step: names that it and its lets rest on
   ops::Env env_;
   std::set<std::string> fresh_;  // known since guards were last tried
-  std::vector<Type> types_;  // names are forgotten in the reverse order
+  std::vector<Type> types_;      // names are forgotten in the reverse order
 };
 
 class Enumerator {
@@ -351,9 +351,8 @@ class Enumerator {
     --peels_;
     for (const Shape& from : broadcast_sources(type.shape, space_.symbols != nullptr)) {
       if (from == type.shape) continue;
-      node(p.operands[k], Type::tensor(type.dtype, from), [&](std::uint32_t operand) {
-        with({.kind = Kind::kAlign, .type = type, .operands = {operand}}, next);
-      });
+      node(p.operands[k], Type::tensor(type.dtype, from),
+           [&](std::uint32_t operand) { with({.kind = Kind::kAlign, .type = type, .operands = {operand}}, next); });
     }
     ++peels_;
   }
@@ -408,7 +407,8 @@ std::map<std::string, Role> roles_of(const rule::RewriteRule& rule) {
 const std::vector<Source>& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint32_t result,
                                                 std::size_t operands, const Space& space) {
   std::string key = std::to_string(op.index) + ' ' + std::to_string(result) + ' ' + std::to_string(operands) + ' ' +
-                    std::to_string(space.extents.front()) + '+' + std::to_string(space.extents.size()) + to_string(wanted);
+                    std::to_string(space.extents.front()) + '+' + std::to_string(space.extents.size()) +
+                    to_string(wanted);
   const auto [at, fresh] = found_.try_emplace(std::move(key));
   if (!fresh) return at->second;
   at->second = sources_of(table_, op, wanted, result, operands, space);

@@ -102,7 +102,7 @@ class LevelSearch {
     std::vector<Instance> chosen;
     std::uint64_t all = 0;
     bool cut = false;
-    const std::uint64_t each = std::max<std::uint64_t>(budget_.instances_per_level / roots.size(), 8);
+    const std::uint64_t each = std::max<std::uint64_t>(budget_.instances_per_level / roots.size(), 1);
     for (const Type& root : roots) {
       const std::uint64_t count = listed(root, space, 1, 0, nullptr);
       all += count;
@@ -121,8 +121,13 @@ class LevelSearch {
     const std::uint64_t tried = search_.instances - before;
     if (tried > 0 || !good) {
       const bool complete = chosen.size() == all && !cut;
-      search_.space += fmt::format("{}{}: {} {}", search_.space.empty() ? "" : ", ", level.name, tried,
-                                   complete ? "(all)" : fmt::format("(1 in {:.0f}{})", static_cast<double>(all) / static_cast<double>(std::max<std::size_t>(chosen.size(), 1)), cut ? " or more" : ""));
+      search_.space += fmt::format(
+          "{}{}: {} {}", search_.space.empty() ? "" : ", ", level.name, tried,
+          complete
+              ? "(all)"
+              : fmt::format("(1 in {:.0f}{})",
+                            static_cast<double>(all) / static_cast<double>(std::max<std::size_t>(chosen.size(), 1)),
+                            cut ? " or more" : ""));
     }
     return good;
   }
@@ -171,8 +176,8 @@ Result<graph::Graph> call_graph(const std::shared_ptr<const ops::OpTable>& table
     }
     operands.emplace_back(graph::Builder::pack(builder.parameter(use.operands[i], (*table)[op].operands[i].name)));
   }
-  Result<std::vector<ops::TermValue>> results = body ? ops::elaborate_body(*table, op, operands, use.attrs, builder)
-                                                     : builder.apply(op, operands, use.attrs, {});
+  Result<std::vector<ops::TermValue>> results =
+      body ? ops::elaborate_body(*table, op, operands, use.attrs, builder) : builder.apply(op, operands, use.attrs, {});
   if (!results) return std::unexpected(std::move(results).error());
   std::vector<graph::Value> values;
   for (const ops::TermValue v : *results) values.push_back(graph::Builder::unpack(v));
@@ -187,7 +192,8 @@ std::string print_call(const ops::OpInfo& op, const Source& use) {
     inputs += fmt::format("{}: {}  ", op.operands[i].name, ops::to_string(use.operands[i]));
     arguments += (arguments.empty() ? "" : ", ") + op.operands[i].name;
   }
-  for (const auto& [name, value] : use.attrs.entries()) arguments += fmt::format(", {} = {}", name, ops::to_string(value));
+  for (const auto& [name, value] : use.attrs.entries())
+    arguments += fmt::format(", {} = {}", name, ops::to_string(value));
   return fmt::format("reject {{ {}match {}({}) }}", inputs, op.name, arguments);
 }
 

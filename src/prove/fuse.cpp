@@ -97,7 +97,8 @@ class ChainBuilder {
     if (all.empty() || (pick && *pick >= all.size())) return std::nullopt;
     const Source& source = pick ? all[*pick] : all[random_.below(all.size())];
     InstanceNode node{.kind = Kind::kApply, .type = type, .op = links_[i].op, .attrs = source.attrs};
-    const std::size_t goes_on = source.operands.empty() ? 0 : random_.below(std::min<std::size_t>(source.operands.size(), 3));
+    const std::size_t goes_on =
+        source.operands.empty() ? 0 : random_.below(std::min<std::size_t>(source.operands.size(), 3));
     for (std::size_t k = 0; k < source.operands.size(); ++k) {
       if (k == goes_on) {
         const auto below = link(i + 1, source.operands[k], std::nullopt);
@@ -220,7 +221,8 @@ class FuseSearch {
     std::vector<std::uint32_t> shared;
     for (const std::string& name : root.shared)
       if (const auto at = captured.find(name); at != captured.end()) shared.push_back(at->second);
-    const Result<Graph> graph = graph_of_copies(rules_.table, term, std::max<std::uint32_t>(root.min, 1), shared, side_output);
+    const Result<Graph> graph =
+        graph_of_copies(rules_.table, term, std::max<std::uint32_t>(root.min, 1), shared, side_output);
     if (!graph) return true;
     std::vector<NodeId> nodes;
     std::vector<Value> inputs;
@@ -250,9 +252,8 @@ class FuseSearch {
     }
     std::size_t next = 0;
     for (const Value v : inputs)
-      captures.push_back(graph.info(v.node).name == "parameter"
-                             ? parameters[next++]
-                             : *graph[v.node].attrs.get<ops::TensorHandle>("value"));
+      captures.push_back(graph.info(v.node).name == "parameter" ? parameters[next++]
+                                                                : *graph[v.node].attrs.get<ops::TensorHandle>("value"));
     const auto expected = interpret::evaluate(graph, parameters);
     std::vector<Value> outputs;  // of a region they are distinct
     for (const Value v : graph.entry_computation().results)

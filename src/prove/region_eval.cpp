@@ -20,7 +20,9 @@ using Ints = std::vector<std::int64_t>;
 
 namespace {
 
-std::int64_t floor_divided(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
 
 /// Recursion as deep as an index map's text.
 std::int64_t index_at(const IndexNode& e, const Ints& point, const Ints& runtime) {

@@ -46,17 +46,10 @@ std::string to_text(const std::vector<Verdict>& verdicts) {
 nlohmann::ordered_json to_json(const std::vector<Verdict>& verdicts) {
   nlohmann::ordered_json rules = nlohmann::ordered_json::array();
   for (const Verdict& v : verdicts) {
-    nlohmann::ordered_json row = {{"rule", v.rule},
-                                  {"kind", name(v.subject)},
-                                  {"place", place(v.span)},
-                                  {"exactness", v.exactness},
-                                  {"verdict", name(v.kind)},
-                                  {"theory", v.theory},
-                                  {"space", v.space},
-                                  {"demands", v.demands},
-                                  {"instances", v.instances},
-                                  {"refused", v.refused},
-                                  {"seconds", v.seconds}};
+    nlohmann::ordered_json row = {{"rule", v.rule},           {"kind", name(v.subject)}, {"place", place(v.span)},
+                                  {"exactness", v.exactness}, {"verdict", name(v.kind)}, {"theory", v.theory},
+                                  {"space", v.space},         {"demands", v.demands},    {"instances", v.instances},
+                                  {"refused", v.refused},     {"seconds", v.seconds}};
     if (!v.reason.empty()) row["reason"] = v.reason;
     if (v.counterexample)
       row["counterexample"] = {{"reject", v.counterexample->reject},

@@ -16,8 +16,8 @@ using ops::Type;
 
 namespace {
 
-constexpr unsigned kWork = 3'000'000;  // of one question, in the solver's own units: the same on every machine
-constexpr std::uint64_t kMostTerms = 4000;    // of one root type; a rule with more is left to the bounded search
+constexpr unsigned kWork = 3'000'000;       // of one question, in the solver's own units: the same on every machine
+constexpr std::uint64_t kMostTerms = 4000;  // of one root type; a rule with more is left to the bounded search
 constexpr std::uint64_t kMostProofs = 1500;
 
 /// What came of all terms of one form.

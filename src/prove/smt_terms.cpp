@@ -107,8 +107,7 @@ z3::expr TermReader::bounded(const std::string& name, const Dim& limit) {
 z3::expr TermReader::linear_of(const Index& index, const Shape& shape) {
   if (index.linear) return *index.linear;
   z3::expr out = c_.int_val(0);
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    out = shape[i] == Dim(1) ? out : out * extent(shape[i]) + index.at[i];
+  for (std::size_t i = 0; i < shape.size(); ++i) out = shape[i] == Dim(1) ? out : out * extent(shape[i]) + index.at[i];
   return out.simplify();
 }
 
@@ -430,8 +429,7 @@ TermReader::Term TermReader::ieee(ScalarOp op, const std::vector<z3::expr>& x, D
   if (op == ScalarOp::kGe) return made(Z3_mk_fpa_leq(c_, x[1], x[0]));
   if (op == ScalarOp::kIsNan) return nan(x[0]);
   if (op == ScalarOp::kIsInf) return made(Z3_mk_fpa_is_infinite(c_, x[0]));
-  if (op == ScalarOp::kConvert && float_format(to))
-    return made(Z3_mk_fpa_to_fp_float(c_, nearest, x[0], sort_of(to)));
+  if (op == ScalarOp::kConvert && float_format(to)) return made(Z3_mk_fpa_to_fp_float(c_, nearest, x[0], sort_of(to)));
   return std::nullopt;
 }
 

@@ -46,8 +46,10 @@ class TermReader {
   Term number(ops::DType dtype, double value, std::int64_t integer);
 
   Term read(const graph::Graph& graph, graph::Value value, const Index& index, int depth);
-  Term movement(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index, int depth);
-  Term reduced(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index, int depth);
+  Term movement(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index,
+                int depth);
+  Term reduced(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index,
+               int depth);
   Term dot(const graph::Graph& graph, const graph::Node& node, const Index& index, int depth);
   Term sum(std::vector<z3::expr> extents, const std::vector<z3::expr>& over, const z3::expr& body);
   Term uninterpreted(const std::string& name, const std::vector<z3::expr>& arguments, const z3::sort& range);

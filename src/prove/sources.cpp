@@ -8,8 +8,8 @@
 
 namespace fusewright::prove {
 
-using ops::Attrs;
 using ops::AttrKind;
+using ops::Attrs;
 using ops::AttrValue;
 using ops::DType;
 using ops::OpClass;
@@ -222,8 +222,13 @@ void slice(Request& r) {
 void pad(Request& r) {
   const auto choices = [](std::int64_t n) {
     std::vector<AxisCut> out = {{n, 0, 0, 0}};
-    for (const AxisCut& c : {AxisCut{n - 1, 1, 0, 0}, {n - 1, 0, 1, 0}, {n - 2, 1, 1, 0}, {n + 1, -1, 0, 0},
-                             {n + 1, 0, -1, 0}, {n, 1, -1, 0}, {n, -1, 1, 0}})
+    for (const AxisCut& c : {AxisCut{n - 1, 1, 0, 0},
+                             {n - 1, 0, 1, 0},
+                             {n - 2, 1, 1, 0},
+                             {n + 1, -1, 0, 0},
+                             {n + 1, 0, -1, 0},
+                             {n, 1, -1, 0},
+                             {n, -1, 1, 0}})
       if (c.extent >= 0) out.push_back(c);
     if (n % 2 == 1) out.push_back({(n + 1) / 2, 0, 0, 1});
     return out;
@@ -357,7 +362,8 @@ void dot(Request& r) {
         const auto nc = static_cast<std::int64_t>(contract.size());
         if (nb + nl + nc > most || nb + nr + nc > most) continue;
         const auto begin = r.shape().begin();
-        const Shape batch(begin, begin + nb), left(begin + nb, begin + nb + nl), right(begin + nb + nl, r.shape().end());
+        const Shape batch(begin, begin + nb), left(begin + nb, begin + nb + nl),
+            right(begin + nb + nl, r.shape().end());
         const std::vector<Side> as = sides(batch, left, contract), bs = sides(batch, right, contract);
         for (std::size_t i = 0; i < as.size(); ++i)
           for (std::size_t j = 0; j < bs.size(); ++j) {
@@ -449,8 +455,8 @@ void conv(Request& r) {
           }
           if (!fits) continue;
           for (const DType dtype : narrower(r.wanted.dtype)) {
-            Attrs attrs = {{"groups", g.groups},       {"batch_groups", g.batch},  {"lhs_spec", layout.lhs},
-                           {"rhs_spec", layout.rhs},   {"out_spec", layout.out},   {"dtype", r.wanted.dtype}};
+            Attrs attrs = {{"groups", g.groups},     {"batch_groups", g.batch}, {"lhs_spec", layout.lhs},
+                           {"rhs_spec", layout.rhs}, {"out_spec", layout.out},  {"dtype", r.wanted.dtype}};
             for (const auto& [name, list] : lists) attrs.set(name, list);
             r.add(std::move(attrs), {Type::tensor(dtype, x), Type::tensor(dtype, w)});
           }
@@ -522,8 +528,8 @@ void dynamic_slice(Request& r) {
   const std::vector<Type> starts(at(r.rank()), Type::tensor(DType::kS32, {}));
   for (std::int64_t axis = -1; axis < r.rank(); ++axis) {
     Shape other = r.shape();
-    if (axis >= 0) other[at(axis)] = update ? std::max<std::int64_t>(other[at(axis)].value() - 1, 0)
-                                            : other[at(axis)].value() + 1;
+    if (axis >= 0)
+      other[at(axis)] = update ? std::max<std::int64_t>(other[at(axis)].value() - 1, 0) : other[at(axis)].value() + 1;
     std::vector<Type> types = {update ? r.wanted : r.like(other)};
     if (update) types.push_back(r.like(other));
     types.insert(types.end(), starts.begin(), starts.end());
@@ -539,12 +545,24 @@ void iota(Request& r) {
 
 using Maker = void (*)(Request&);
 const std::map<std::string, Maker>& makers() {
-  static const std::map<std::string, Maker> kMakers = {
-      {"broadcast", broadcast},   {"reshape", reshape},     {"transpose", transpose}, {"reverse", reverse},
-      {"slice", slice},           {"pad", pad},             {"concat", concat},       {"arg_max", arg_reduction},
-      {"arg_min", arg_reduction}, {"sort", sort},           {"top_k", top_k},         {"dot", dot},
-      {"conv", conv},             {"take", take},           {"take_along", take_along},
-      {"dynamic_slice", dynamic_slice}, {"dynamic_update_slice", dynamic_slice}, {"iota", iota}};
+  static const std::map<std::string, Maker> kMakers = {{"broadcast", broadcast},
+                                                       {"reshape", reshape},
+                                                       {"transpose", transpose},
+                                                       {"reverse", reverse},
+                                                       {"slice", slice},
+                                                       {"pad", pad},
+                                                       {"concat", concat},
+                                                       {"arg_max", arg_reduction},
+                                                       {"arg_min", arg_reduction},
+                                                       {"sort", sort},
+                                                       {"top_k", top_k},
+                                                       {"dot", dot},
+                                                       {"conv", conv},
+                                                       {"take", take},
+                                                       {"take_along", take_along},
+                                                       {"dynamic_slice", dynamic_slice},
+                                                       {"dynamic_update_slice", dynamic_slice},
+                                                       {"iota", iota}};
   return kMakers;
 }
 
@@ -585,7 +603,8 @@ std::vector<AttrValue> attr_values(const ops::AttrSpec& spec, const Type& first)
 std::vector<Type> companions(const Type& first) {
   std::vector<Type> out = {first};
   for (std::size_t i = 1; i <= first.shape.size(); ++i)
-    out.push_back(Type::tensor(first.dtype, Shape(first.shape.begin() + static_cast<std::ptrdiff_t>(i), first.shape.end())));
+    out.push_back(
+        Type::tensor(first.dtype, Shape(first.shape.begin() + static_cast<std::ptrdiff_t>(i), first.shape.end())));
   for (std::size_t i = 0; i + 1 < first.shape.size(); ++i) out.push_back(Type::tensor(first.dtype, {first.shape[i]}));
   std::vector<Type> distinct;
   for (Type& type : out)
@@ -697,10 +716,10 @@ std::vector<Shape> shapes_of_rank(std::int64_t rank, const Space& space) {
 }
 
 const std::vector<DType>& all_dtypes() {
-  static const std::vector<DType> kDTypes = {
-      DType::kF32,  DType::kS32, DType::kPred, DType::kF16, DType::kBF16, DType::kF64, DType::kS8,
-      DType::kS16,  DType::kS64, DType::kU8,   DType::kU16, DType::kU32,  DType::kU64, DType::kS4,
-      DType::kU4,   DType::kF8E4M3FN, DType::kF8E5M2};
+  static const std::vector<DType> kDTypes = {DType::kF32,      DType::kS32,   DType::kPred, DType::kF16, DType::kBF16,
+                                             DType::kF64,      DType::kS8,    DType::kS16,  DType::kS64, DType::kU8,
+                                             DType::kU16,      DType::kU32,   DType::kU64,  DType::kS4,  DType::kU4,
+                                             DType::kF8E4M3FN, DType::kF8E5M2};
   return kDTypes;
 }
 

@@ -27,8 +27,8 @@ struct InstanceNode {
   Kind kind = Kind::kParameter;
   ops::Type type = {};
   std::string name = {};  ///< of the rule's variable, or empty
-  double number = 0;  ///< kNumber
-  ops::OpId op = {};  ///< kApply, and below
+  double number = 0;      ///< kNumber
+  ops::OpId op = {};      ///< kApply, and below
   ops::Attrs attrs = {};
   std::uint32_t result = 0;
   std::vector<std::uint32_t> operands = {};  ///< kNone for those left out

@@ -12,8 +12,8 @@ namespace fusewright::prove {
 
 /// How much is tried of one rule. Counts, so that the same rules give the same report on every machine.
 struct Budget {
-  std::uint64_t instances_per_level = 1500;  ///< of one rank; where a level has more, evenly spaced ones are taken
-  std::uint64_t terms_per_type = 1000;     ///< terms of one root type that are listed before some are taken
+  std::uint64_t instances_per_level = 800;  ///< of one rank; where a level has more, evenly spaced ones are taken
+  std::uint64_t terms_per_type = 1000;      ///< terms of one root type that are listed before some are taken
 };
 
 struct Options {
