@@ -120,9 +120,27 @@ std::vector<Task> tasks_of(const rule::RuleSet& rules, const Options& options) {
   return tasks;
 }
 
+Status check_names(const rule::RuleSet& rules, const Options& options) {
+  std::vector<std::string> names;
+  for (const Task& task : tasks_of(rules, {})) {
+    switch (task.subject) {
+      case Verdict::Subject::kRewrite: names.push_back(rules.rewrites[task.index].name); break;
+      case Verdict::Subject::kOp: names.push_back((*rules.table)[ops::OpId(task.index)].name); break;
+      case Verdict::Subject::kFuse: names.push_back(rules.fuses[task.index].name); break;
+    }
+  }
+  for (const std::string& name : options.only) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    const std::string near = nearest(name, names);
+    return fail(fmt::format("there is no rule '{}'{}", name, near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, const Options& options) {
+  FW_TRY_STATUS(check_names(*rules, options));
   const std::vector<Task> tasks = tasks_of(*rules, options);
   std::vector<Verdict> verdicts(tasks.size());
   std::atomic<std::size_t> done = 0;

@@ -117,6 +117,14 @@ TEST_CASE("a rule without instances is undecided", "[prove]") {
   CHECK(v.reason == "no instance of the space matches");
 }
 
+TEST_CASE("a name that no rule has is an error that names the nearest", "[prove]") {
+  Options options;
+  options.only = {"two-sings"};
+  const auto verdicts = prove(rules_of("rewrite two-signs { match -(-x)  to x }"), options);
+  REQUIRE_FALSE(verdicts);
+  CHECK(verdicts.error().diagnostics[0].message == "there is no rule 'two-sings'; did you mean 'two-signs'?");
+}
+
 TEST_CASE("operators are tried with their bodies and recognised", "[prove]") {
   const Verdict v = verdict_of("op cube(x; scale = 1.0) = x * x * x * scale");
   CHECK(v.subject == Verdict::Subject::kOp);
