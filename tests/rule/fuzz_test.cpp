@@ -62,7 +62,7 @@ TEST_CASE("a rule file that is nearly right is read, or an error with its place"
   for (const std::string& path : files_in("rules")) samples.push_back(read_text(path));
   tests::Mutator mutate(samples, 21);
   int checked = 0, parsed = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 500; ++i) {
     const std::string text = mutate(samples[mutate.below(samples.size())]);
     INFO("text " << i << ":\n" << text);
     const auto wrong = [&](const Error& error) {
@@ -85,8 +85,8 @@ TEST_CASE("a rule file that is nearly right is read, or an error with its place"
     else
       ++checked;
   }
-  CHECK(parsed > 100);
-  CHECK(checked > 20);
+  CHECK(parsed > 30);
+  CHECK(checked > 5);
 }
 
 TEST_CASE("an op whose body leaves a result open is an error, also where classes look into bodies", "[rule]") {
