@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fusewright/cost/device.hpp"
+#include "fusewright/schedule/horizontal.hpp"
 
 namespace fusewright::cost {
 
@@ -18,21 +19,6 @@ double factor_of(const Device& device, ops::DType dtype) {
   for (const auto& [name, factor] : device.dtype_factor)
     if (name == ops::name(dtype)) return factor;
   return 1;
-}
-
-// Work by rate: multiply-adds of contractions run at their own rate, everything else at the rate of simple operations,
-// whose units know what a dtype costs.
-double compute_seconds(const Region& region, const Schedule& schedule, const Device& device) {
-  double seconds = 0;
-  for (const region::RegionValue& v : region.values) {
-    if (v.kind != region::RegionValue::Kind::kOp || v.result != 0) continue;
-    const bool contraction = v.op_class == ops::OpClass::kContraction || v.op_class == ops::OpClass::kConvolution;
-    const region::Work work = region::value_work(region, v);
-    // What a contraction accumulates in decides, and f16 and bf16 accumulate in f32.
-    const double factor = ops::byte_width(v.dtype) <= 4 ? 1 : factor_of(device, v.dtype);
-    seconds += contraction ? work.flops / (device.contraction_flops * factor) : work.units / device.unit_rate;
-  }
-  return seconds + schedule.resources.recomputed_units / device.unit_rate;
 }
 
 // Share of the peak that this much parallelism reaches. On a CPU tasks are dealt out whole.
@@ -82,15 +68,24 @@ double spread(KernelCost& cost, double compute, double memory, double share, con
 
 }  // namespace
 
-KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Device& device,
-                       const std::vector<bool>& input_in_cache) {
-  KernelCost cost;
-  const double spills = spill_factor(schedule, device);
-  cost.launch = device.launch_seconds * static_cast<double>(schedule.resources.launches);
-  const double compute = compute_seconds(region, schedule, device) * spills;
+double arithmetic_seconds(const Region& region, const Device& device) {
+  double seconds = 0;
+  for (const region::RegionValue& v : region.values) {
+    if (v.kind != region::RegionValue::Kind::kOp || v.result != 0) continue;
+    const bool contraction = v.op_class == ops::OpClass::kContraction || v.op_class == ops::OpClass::kConvolution;
+    const region::Work work = region::value_work(region, v);
+    // What a contraction accumulates in decides, and f16 and bf16 accumulate in f32.
+    const double factor = ops::byte_width(v.dtype) <= 4 ? 1 : factor_of(device, v.dtype);
+    seconds += contraction ? work.flops / (device.contraction_flops * factor) : work.units / device.unit_rate;
+  }
+  return seconds;
+}
 
-  // Each tensor moves from the nearest level that can still hold it: an input that an earlier kernel left in cache, an
-  // output that fits one; everything else goes to the last level.
+namespace {
+
+// Each tensor moves from the nearest level that can still hold it: an input that an earlier kernel left in cache, an
+// output that fits one; everything else goes to the last level. Bytes by level.
+std::vector<double> traffic(const Region& region, const Device& device, const std::vector<bool>& input_in_cache) {
   const auto level_for = [&](std::int64_t bytes, bool hot) -> const MemoryLevel& {
     if (hot)
       for (const MemoryLevel& level : device.memory)
@@ -105,19 +100,53 @@ KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Dev
   for (std::size_t c = 0; c < inputs.size(); ++c) add(inputs[c], c < input_in_cache.size() && input_in_cache[c]);
   for (const region::ValueId output : region.outputs)
     add(region[output].elements() * ops::byte_width(region[output].dtype), true);
+  return bytes_at;
+}
+
+double seconds_of(const std::vector<double>& bytes_at, const Device& device) {
+  double seconds = 0;
+  for (std::size_t l = 0; l < bytes_at.size(); ++l) seconds += bytes_at[l] / device.memory[l].bytes_per_second;
+  return seconds;
+}
+
+// A CPU's cores work through parts that lie side by side one after the other, so that what one of them computes does
+// not hide what another one moves.
+double lost_overlap(const Region& region, const Schedule& schedule, const Device& device,
+                    const std::vector<bool>& input_in_cache) {
+  if (schedule.kind != schedule::Template::kHorizontal || is_gpu(device)) return 0;
+  double compute = 0, memory = 0, apart = 0;
+  for (const schedule::Part& part : schedule::independent_parts(region)) {
+    std::vector<bool> hot;
+    for (const std::uint32_t c : part.captures) hot.push_back(c < input_in_cache.size() && input_in_cache[c]);
+    const double computes = arithmetic_seconds(part.region, device);
+    const double moves = seconds_of(traffic(part.region, device, hot), device);
+    compute += computes;
+    memory += moves;
+    apart += std::max(computes, moves);
+  }
+  return apart - std::max(compute, memory);
+}
+
+}  // namespace
+
+KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Device& device,
+                       const std::vector<bool>& input_in_cache) {
+  KernelCost cost;
+  const double spills = spill_factor(schedule, device);
+  cost.launch = device.launch_seconds * static_cast<double>(schedule.resources.launches);
+  const double again = schedule.resources.recomputed_units / device.unit_rate;
+  const double compute = (arithmetic_seconds(region, device) + again) * spills;
+
+  std::vector<double> bytes_at = traffic(region, device, input_in_cache);
   bytes_at.front() += static_cast<double>(schedule.resources.reread_bytes);
   std::size_t worst = 0;
-  double worst_seconds = -1, memory = 0;
-  for (std::size_t l = 0; l < device.memory.size(); ++l) {
-    const double seconds = bytes_at[l] / device.memory[l].bytes_per_second;
-    memory += seconds;
-    if (seconds > worst_seconds) {
-      worst_seconds = seconds;
+  for (std::size_t l = 1; l < bytes_at.size(); ++l)
+    if (bytes_at[l] / device.memory[l].bytes_per_second > bytes_at[worst] / device.memory[worst].bytes_per_second)
       worst = l;
-    }
-  }
+  const double memory = seconds_of(bytes_at, device);
   const double share = spread(cost, compute, memory, utilisation(schedule, device), device);
-  cost.seconds = cost.launch + std::max(cost.compute, cost.memory);
+  cost.seconds = cost.launch + std::max(cost.compute, cost.memory) +
+                 lost_overlap(region, schedule, device, input_in_cache) / share;
 
   std::string corrections;
   if (share < 0.999) corrections += fmt::format(", {:.0f} % of the machine used", 100 * share);

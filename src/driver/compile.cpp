@@ -61,6 +61,7 @@ Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Ph
   extract::FusionOptions fusion;
   fusion.seconds = options.limits.seconds;
   fusion.cancelled = options.cancel;
+  fusion.allowed = options.exactness;
   return extract::extract(
       {c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);
 }

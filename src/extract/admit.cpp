@@ -214,9 +214,10 @@ std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
 
 }  // namespace
 
-std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
-                                        const std::vector<NodeId>& nodes) {
+std::expected<std::vector<NodeId>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
+                                                       const std::vector<NodeId>& nodes) {
   const Inside inside(graph, nodes);
+  std::vector<NodeId> exclusive;
   ops::Env env;
   std::vector<std::vector<std::uint32_t>> parts;
   const bool horizontal = rule.roots.size() > 1 || rule.roots.front().max > 1;
@@ -244,6 +245,9 @@ std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph
         continue;
       }
       bind(graph, inside, part, *segment, root.segments, env);
+      for (const std::uint32_t n : part)
+        if (std::ranges::find(rule.no_duplicate, root.segments[(*segment)[n]].name) != rule.no_duplicate.end())
+          exclusive.push_back(inside.nodes[n]);
       for (const std::string& name : root.shared) {
         const auto [at, first] = shared.emplace(name, env[name]);
         if (!first && at->second != env[name])
@@ -266,7 +270,7 @@ std::expected<void, NotAdmitted> admits(const FuseRule& rule, const Graph& graph
       return std::unexpected(
           NotAdmitted{true, fmt::format("rule {}: guard `{}` does not hold", rule.name, guard.text)});
   }
-  return {};
+  return exclusive;
 }
 
 }  // namespace fusewright::extract

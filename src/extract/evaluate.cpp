@@ -20,14 +20,18 @@ constexpr std::array kAllTemplates{
 }  // namespace
 
 Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device,
-                     const NodeFacts& facts)
-    : graph_(graph), uses_(uses), rules_(rules), device_(device), facts_(facts) {
+                     const NodeFacts& facts, const FusionOptions& options)
+    : graph_(graph), uses_(uses), device_(device), facts_(facts) {
+  if (!options.fuse) return;
+  const std::string target = device.target.substr(0, device.target.find(':'));
   for (const rule::FuseRule& rule : rules.fuses) {
-    std::vector<bool> ops(graph.table->size(), false);
+    if (!rule.targets.empty() && std::ranges::find(rule.targets, target) == rule.targets.end()) continue;
+    if (!rule.exactness.within(options.allowed)) continue;
+    Usable usable{&rule, std::vector<bool>(graph.table->size(), false)};
     for (const rule::FuseRoot& root : rule.roots)
       for (const rule::Segment& segment : root.segments)
-        for (const ops::OpId op : segment.ops.ops) ops[op.index] = true;
-    rule_ops_.push_back(std::move(ops));
+        for (const ops::OpId op : segment.ops.ops) usable.ops[op.index] = true;
+    rules_.push_back(std::move(usable));
   }
 }
 
@@ -47,26 +51,43 @@ std::vector<Value> Evaluator::inputs(const std::vector<NodeId>& nodes) const {
   return in;
 }
 
+std::vector<Value> Evaluator::stored_values(NodeId node) const {
+  std::vector<Value> out;
+  const std::uint32_t results = static_cast<std::uint32_t>(graph_[node].types.size());
+  for (std::uint32_t r = 0; r < results; ++r) {
+    const Value v{node, r};
+    const auto reads = [&](NodeId reader) {
+      const auto& operands = graph_[reader].operands;
+      return !graph_[reader].computations.empty() || std::find(operands.begin(), operands.end(), v) != operands.end();
+    };
+    const auto& readers = uses_.readers(node);
+    if (results == 1 || uses_.is_result(v) || std::any_of(readers.begin(), readers.end(), reads)) out.push_back(v);
+  }
+  return out;
+}
+
 // A reader inside that another kernel computes as well reads the value there, from memory.
 std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const {
   const std::set<NodeId> inside(nodes.begin(), nodes.end());
   std::vector<Value> out;
   for (const NodeId id : nodes) {
     if (facts_.duplicated[id.index]) continue;
-    for (std::uint32_t r = 0; r < graph_[id].types.size(); ++r) {
-      const Value v{id, r};
-      bool needed = uses_.is_result(v);
-      for (const NodeId reader : uses_.readers(id)) {
-        if (needed) break;
-        if (inside.contains(reader) && !(elsewhere && elsewhere(reader))) continue;
+    for (const Value v : stored_values(id)) {
+      const auto outside = [&](NodeId reader) {
+        if (inside.contains(reader) && !(elsewhere && elsewhere(reader))) return false;
         const auto& operands = graph_[reader].operands;
-        needed = graph_[id].types.size() == 1 || !graph_[reader].computations.empty() ||
-                 std::find(operands.begin(), operands.end(), v) != operands.end();
-      }
-      if (needed) out.push_back(v);
+        return graph_[id].types.size() == 1 || !graph_[reader].computations.empty() ||
+               std::find(operands.begin(), operands.end(), v) != operands.end();
+      };
+      const auto& readers = uses_.readers(id);
+      if (uses_.is_result(v) || std::any_of(readers.begin(), readers.end(), outside)) out.push_back(v);
     }
   }
   return out;
+}
+
+bool is_view(const Graph& graph, const std::vector<NodeId>& nodes) {
+  return nodes.size() == 1 && graph.info(nodes.front()).name == "reshape";
 }
 
 Evaluator::Fitted& Evaluator::remembered(region::Region region) {
@@ -84,10 +105,16 @@ const std::expected<schedule::Schedule, schedule::Refusal>& Evaluator::fit(Fitte
   return fitted.fits.back().second;
 }
 
-Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) {
+const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
+  const auto [at, fresh] = priced_.try_emplace({nodes, outputs}, std::unexpected(Refused{}));
+  if (fresh) at->second = price(nodes, outputs);
+  return at->second;
+}
+
+Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
   Evaluation best;
   best.inputs = inputs(nodes);
-  best.outputs = outputs(nodes, elsewhere);
+  best.outputs = outputs;
   Result<region::Region> made = plan::make_region(graph_, nodes, best.inputs, best.outputs);
   if (!made) return std::unexpected(Refused{plan::Cut::Why::kTemplate, made.error().diagnostics.front().message});
   Fitted& fitted = remembered(*std::move(made));
@@ -97,7 +124,7 @@ Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes, const ElsewhereT
 
   bool found = false;
   Refused refused{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
-  const auto consider = [&](const rule::FuseRule* rule, schedule::Template kind) {
+  const auto consider = [&](const rule::FuseRule* rule, const std::vector<NodeId>& exclusive, schedule::Template kind) {
     const auto& schedule = fit(fitted, kind);
     if (!schedule) {
       if (rule != nullptr && rule->kernel)
@@ -110,16 +137,17 @@ Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes, const ElsewhereT
     if (found && cost.seconds >= 0.99 * best.cost.seconds) return;
     found = true;
     best.rule = rule;
+    best.exclusive = exclusive;
     best.schedule = *schedule;
     best.cost = std::move(cost);
   };
-  for (std::size_t r = 0; r < rules_.fuses.size(); ++r) {
+  for (const Usable& usable : rules_) {
     const bool possible = std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
       const std::uint32_t op = graph_[id].op.index;
-      return op < rule_ops_[r].size() && rule_ops_[r][op];
+      return op < usable.ops.size() && usable.ops[op];
     });
     if (!possible) continue;
-    const rule::FuseRule& rule = rules_.fuses[r];
+    const rule::FuseRule& rule = *usable.rule;
     const auto admitted = admits(rule, graph_, uses_, nodes);
     if (!admitted) {
       if (!found && refused.why != plan::Cut::Why::kTemplate)
@@ -127,15 +155,15 @@ Evaluated Evaluator::evaluate(const std::vector<NodeId>& nodes, const ElsewhereT
       continue;
     }
     if (rule.kernel) {
-      if (const auto kind = schedule::template_from_name(rule::name(*rule.kernel))) consider(&rule, *kind);
+      if (const auto kind = schedule::template_from_name(rule::name(*rule.kernel))) consider(&rule, *admitted, *kind);
       continue;
     }
-    for (const schedule::Template kind : kAllTemplates) consider(&rule, kind);
+    for (const schedule::Template kind : kAllTemplates) consider(&rule, *admitted, kind);
   }
   if (nodes.size() == 1)
-    for (const schedule::Template kind : kAllTemplates) consider(nullptr, kind);
+    for (const schedule::Template kind : kAllTemplates) consider(nullptr, {}, kind);
   if (!found) return std::unexpected(std::move(refused));
-  best.region = fitted.region;
+  best.region = &fitted.region;
   return best;
 }
 

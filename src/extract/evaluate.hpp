@@ -2,11 +2,14 @@
 
 #include <expected>
 #include <functional>
+#include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "fusewright/cost/device.hpp"
 #include "fusewright/extract/admit.hpp"
+#include "fusewright/extract/fusion.hpp"
 #include "fusewright/plan/plan.hpp"
 #include "fusewright/rule/rule.hpp"
 
@@ -21,8 +24,9 @@ struct Evaluation {
   const rule::FuseRule* rule = nullptr;  ///< null: one operator alone
   schedule::Schedule schedule;
   cost::KernelCost cost;
-  region::Region region;
+  const region::Region* region = nullptr;  ///< the evaluator's
   std::vector<Value> inputs, outputs;
+  std::vector<NodeId> exclusive;  ///< in `no_duplicate` segments: no other kernel may compute these
 };
 
 struct Refused {
@@ -30,6 +34,26 @@ struct Refused {
   std::string reason;
 };
 using Evaluated = std::expected<Evaluation, Refused>;
+
+/// A kernel of the plan in the making.
+struct Kernel {
+  std::vector<NodeId> nodes;  ///< in topological order
+  Evaluation eval;
+  std::string unsupported;  ///< no template computes it: one operator that stays alone
+  bool alive = true;        ///< false: others have taken its nodes
+};
+
+/// A value that stays materialised although a kernel that reads it might have computed it.
+struct Declined {
+  Value value;
+  NodeId reader;
+  plan::Cut::Why why = plan::Cut::Why::kCost;
+  std::string reason;
+  double fused = 0, cut = 0;  ///< seconds
+};
+
+/// Whether this is one reshape: no kernel, but another way of seeing what it reads.
+bool is_view(const Graph& graph, const std::vector<NodeId>& nodes);
 
 /// What the planner knows of each node before it starts.
 struct NodeFacts {
@@ -39,20 +63,28 @@ struct NodeFacts {
   std::vector<bool> duplicated;  ///< computed in every kernel that reads it, never stored
 };
 
-/// Prices sets of nodes as kernels. Remembers the schedules of equal regions.
+/// Prices sets of nodes as kernels. Remembers every set that it has priced, and the schedules of equal regions.
 class Evaluator {
  public:
+  /// With the rules that hold for this device and that the options allow; none without `options.fuse`.
   Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device,
-            const NodeFacts& facts);
+            const NodeFacts& facts, const FusionOptions& options);
 
   /// Whether a node is also computed by a kernel other than the one that is priced.
   using ElsewhereToo = std::function<bool(NodeId)>;
 
-  /// The cheapest kernel for exactly these nodes (in topological order), or why there is none.
-  Evaluated evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere = {});
+  /// The cheapest kernel that computes exactly these nodes (in topological order) and stores these values, or why there
+  /// is none.
+  const Evaluated& evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs);
+  /// The same, stored being what is read outside.
+  const Evaluated& evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere = {}) {
+    return evaluate(nodes, outputs(nodes, elsewhere));
+  }
   /// Tensors that such a kernel reads and writes, in order of first use.
   std::vector<Value> inputs(const std::vector<NodeId>& nodes) const;
   std::vector<Value> outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const;
+  /// Of a node that is stored, the results that anybody reads.
+  std::vector<Value> stored_values(NodeId node) const;
   bool is_scalar_constant(Value v) const;
 
  private:
@@ -62,13 +94,18 @@ class Evaluator {
   };
   const std::expected<schedule::Schedule, schedule::Refusal>& fit(Fitted& fitted, schedule::Template kind);
   Fitted& remembered(region::Region region);
+  Evaluated price(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs);
 
   const Graph& graph_;
   const Uses& uses_;
-  const rule::RuleSet& rules_;
   const cost::Device& device_;
   const NodeFacts& facts_;
-  std::vector<std::vector<bool>> rule_ops_;  // by rule, operator: some segment takes it
+  struct Usable {
+    const rule::FuseRule* rule;
+    std::vector<bool> ops;  // by operator: some segment takes it
+  };
+  std::vector<Usable> rules_;
+  std::map<std::pair<std::vector<NodeId>, std::vector<Value>>, Evaluated> priced_;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Fitted>>> fitted_;
 };
 

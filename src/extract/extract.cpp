@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "bound.hpp"
 #include "fusewright/egraph/explain.hpp"
 
 namespace fusewright::extract {
@@ -100,6 +101,7 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
   FW_TRY(const graph::Graph primitive,
          graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
   FW_TRY(plan::Plan plan, plan_fusion(primitive, input.rules, input.device, options));
+  set_bound(plan, lower_bound(input.imported, input.device));
   if (input.imported.egraph.records()) {
     RewriteUses uses(input, chosen);
     for (plan::Group& group : plan.groups) group.rewrites = uses.of(plan, group);

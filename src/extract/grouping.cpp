@@ -42,17 +42,6 @@ std::vector<std::uint32_t> Grouping::readers(std::uint32_t group) const {
   return {out.begin(), out.end()};
 }
 
-std::vector<std::uint32_t> Grouping::writers(std::uint32_t group) const {
-  std::set<std::uint32_t> out;
-  const std::set<NodeId> inside(members_[group].nodes.begin(), members_[group].nodes.end());
-  for (const NodeId node : members_[group].nodes)
-    for (const Value operand : graph_[node].operands)
-      if (operand.valid() && !inside.contains(operand.node))
-        for (const std::uint32_t g : groups_of_[operand.node.index])
-          if (g != group) out.insert(g);
-  return {out.begin(), out.end()};
-}
-
 std::vector<NodeId> Grouping::with(const std::vector<std::uint32_t>& groups, NodeId node) const {
   std::set<std::pair<std::uint32_t, NodeId>> all;
   if (node.valid()) all.emplace(uses_.position(node), node);
@@ -65,7 +54,7 @@ std::vector<NodeId> Grouping::with(const std::vector<std::uint32_t>& groups, Nod
 }
 
 // The kernel that these groups become together with the node that is being placed.
-Evaluated Grouping::evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const {
+const Evaluated& Grouping::evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const {
   return evaluator_.evaluate(nodes, [&](NodeId n) {
     if (!facts_.duplicated[n.index]) return false;
     const auto& in = groups_of_[n.index];
@@ -111,23 +100,34 @@ bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const 
   return false;
 }
 
+// An operator without a kernel reads and writes all its values.
+Kernel Grouping::unsupported(NodeId node, std::string reason) const {
+  Kernel out;
+  out.nodes = {node};
+  out.unsupported = std::move(reason);
+  for (const Value v : graph_[node].operands)
+    if (v.valid()) out.eval.inputs.push_back(v);
+  for (std::uint32_t r = 0; r < graph_[node].types.size(); ++r) out.eval.outputs.push_back({node, r});
+  return out;
+}
+
 void Grouping::place_alone(NodeId node) {
   if (facts_.constant[node.index]) {  // its readers cannot compute it after all: then once, at load
     facts_.load_time[node.index] = true;
     return;
   }
-  Member member;
+  Kernel member;
   member.nodes = {node};
-  Evaluated eval = evaluator_.evaluate(member.nodes);
+  const Evaluated& eval = evaluator_.evaluate(member.nodes);
   if (eval)
-    member.eval = *std::move(eval);
+    member.eval = *eval;
   else
-    member.unsupported = eval.error().reason;
+    member = unsupported(node, eval.error().reason);
   members_.push_back(std::move(member));
   groups_of_[node.index].push_back(static_cast<std::uint32_t>(members_.size() - 1));
 }
 
-void Grouping::replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, Evaluation eval) {
+void Grouping::replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, const Evaluation& eval) {
   const std::uint32_t keep = groups.front();
   for (const std::uint32_t g : groups) {
     for (const NodeId n : members_[g].nodes) std::erase(groups_of_[n.index], g);
@@ -140,7 +140,7 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, std::vector<Nod
     in.insert(std::lower_bound(in.begin(), in.end(), keep), keep);
   }
   members_[keep].nodes = std::move(nodes);
-  members_[keep].eval = std::move(eval);
+  members_[keep].eval = eval;
 }
 
 // What the node reads comes, one reader after the other, out of a contraction or convolution that can compute it in its
@@ -165,7 +165,7 @@ bool Grouping::feeds_from_anchor(NodeId node) const {
 }
 
 bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
-  Member& member = members_[group];
+  Kernel& member = members_[group];
   if (member.nodes.size() < kPricedEachStep || member.eval.schedule.kind != Template::kLoop ||
       member.eval.rule == nullptr)
     return false;
@@ -201,9 +201,9 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   groups_of_[node.index].push_back(group);
   if (member.nodes.size() * 4 > stream.priced_at * 5) {
     std::vector<NodeId> nodes = with({group}, {});
-    Evaluated eval = evaluate({group}, nodes);
+    const Evaluated& eval = evaluate({group}, nodes);
     if (eval) {
-      member.eval = *std::move(eval);
+      member.eval = *eval;
       member.nodes = std::move(nodes);
     }
     stream.priced_at = member.nodes.size();
@@ -213,14 +213,22 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
 
 void Grouping::finish_streams() {
   for (const auto& [group, stream] : streams_) {
-    Member& member = members_[group];
+    Kernel& member = members_[group];
     if (!member.alive || stream.priced_at == member.nodes.size()) continue;
     member.nodes = with({group}, {});
-    Evaluated eval = evaluate({group}, member.nodes);
+    const Evaluated& eval = evaluate({group}, member.nodes);
     FW_CHECK(eval.has_value()) << eval.error().reason;
-    member.eval = *std::move(eval);
+    member.eval = *eval;
   }
   streams_.clear();
+}
+
+// Whether a rule of the kernel says that one of its nodes is computed nowhere else, and another kernel computes it.
+bool Grouping::clashes(const Evaluation& eval, const std::vector<std::uint32_t>& groups) const {
+  for (const NodeId n : eval.exclusive)
+    for (const std::uint32_t g : groups_of_[n.index])
+      if (std::ranges::find(groups, g) == groups.end()) return true;
+  return false;
 }
 
 bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& groups, double alone) {
@@ -230,17 +238,17 @@ bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& grou
   facts_.duplicated[node.index] = true;
   double more = 0;
   std::vector<std::vector<NodeId>> sets;
-  std::vector<Evaluation> evals;
+  std::vector<const Evaluation*> evals;
   for (const std::uint32_t g : groups) {
     std::vector<NodeId> nodes = with({g}, node);
-    Evaluated eval = members_[g].unsupported.empty() ? evaluate({g}, nodes) : Evaluated(std::unexpected(Refused{}));
-    if (!eval) {
+    const Evaluated* eval = members_[g].unsupported.empty() ? &evaluate({g}, nodes) : nullptr;
+    if (eval == nullptr || !*eval || std::ranges::find((*eval)->exclusive, node) != (*eval)->exclusive.end()) {
       facts_.duplicated[node.index] = false;
       return false;
     }
-    more += eval->cost.seconds - members_[g].eval.cost.seconds;
+    more += (*eval)->cost.seconds - members_[g].eval.cost.seconds;
     sets.push_back(std::move(nodes));
-    evals.push_back(*std::move(eval));
+    evals.push_back(&**eval);
   }
   if (more > alone && !free) {
     facts_.duplicated[node.index] = false;
@@ -250,7 +258,7 @@ bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& grou
             more, alone);
     return false;
   }
-  for (std::size_t i = 0; i < groups.size(); ++i) replace({groups[i]}, std::move(sets[i]), std::move(evals[i]));
+  for (std::size_t i = 0; i < groups.size(); ++i) replace({groups[i]}, std::move(sets[i]), *evals[i]);
   return true;
 }
 
@@ -266,10 +274,14 @@ bool Grouping::try_merge(NodeId node, const std::vector<std::uint32_t>& groups, 
     return false;
   }
   std::vector<NodeId> nodes = with(groups, node);
-  Evaluated eval = evaluate(groups, nodes);
+  const Evaluated& eval = evaluate(groups, nodes);
   const NodeId reader = reader_in(node, groups.front());
   if (!eval) {
     decline(node, reader, eval.error().why, eval.error().reason);
+    return false;
+  }
+  if (clashes(*eval, groups)) {
+    decline(node, reader, Why::kGuard, fmt::format("rule {}: no_duplicate", eval->rule->name));
     return false;
   }
   const double apart = seconds(groups) + alone;
@@ -280,7 +292,7 @@ bool Grouping::try_merge(NodeId node, const std::vector<std::uint32_t>& groups, 
             eval->cost.seconds, apart);
     return false;
   }
-  replace(groups, std::move(nodes), *std::move(eval));
+  replace(groups, std::move(nodes), *eval);
   return true;
 }
 
@@ -289,13 +301,13 @@ void Grouping::place(NodeId node) {
   if (groups.empty()) return place_alone(node);
   if (groups.size() == 1 && grow_streaming(node, groups.front())) return;
 
-  Evaluated priced = evaluator_.evaluate({node});
+  const Evaluated& priced = evaluator_.evaluate(std::vector<NodeId>{node});
   const bool possible = graph_[node].types.size() == 1;
   if (!possible || (!priced && graph_.info(node).op_class != ops::OpClass::kMovement)) return place_alone(node);
   double alone = priced ? priced->cost.seconds : 0;
 
   if (groups.size() == 1) {
-    const Member& only = members_[groups.front()];
+    const Kernel& only = members_[groups.front()];
     const Template kind = only.eval.schedule.kind;
     // A contraction computes what follows it for nothing, so a row kernel must not take that away from it.
     const bool anchored = !is_anchor(graph_.info(node).op_class) && feeds_from_anchor(node);
@@ -321,25 +333,28 @@ void Grouping::place(NodeId node) {
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
   if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty()) return false;
   std::vector<NodeId> nodes = with({a, b}, {});
-  Evaluated eval = evaluate({a, b}, nodes);
-  if (!eval || eval->cost.seconds >= seconds({a, b}) || joins_cyclically({a, b})) return false;
-  replace({std::min(a, b), std::max(a, b)}, std::move(nodes), *std::move(eval));
+  const Evaluated& eval = evaluate({a, b}, nodes);
+  if (!eval || eval->cost.seconds >= seconds({a, b}) || clashes(*eval, {a, b}) || joins_cyclically({a, b}))
+    return false;
+  replace({std::min(a, b), std::max(a, b)}, std::move(nodes), *eval);
   return true;
 }
 
-bool Grouping::improve(const FusionOptions& options) {
+std::string Grouping::improve(const FusionOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto late = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.seconds ||
            (options.cancelled != nullptr && *options.cancelled);
   };
+  const std::string late_reason =
+      fmt::format("extraction stopped after {} s with the best plan so far", options.seconds);
   // Pairs that share a tensor, one writing and the other reading it or both reading it, then small kernels of one
   // shape.
   constexpr std::size_t kWidest = 32;
   for (bool changed = true; changed;) {
     changed = false;
     for (std::uint32_t g = 0; g < members_.size(); ++g) {
-      if (late()) return false;
+      if (late()) return late_reason;
       if (!members_[g].alive) continue;
       std::set<std::uint32_t> near;
       for (const std::uint32_t r : readers(g)) near.insert(r);
@@ -356,17 +371,17 @@ bool Grouping::improve(const FusionOptions& options) {
   }
   std::map<std::pair<std::vector<std::int64_t>, int>, std::uint32_t> last_of_shape;
   for (std::uint32_t g = 0; g < members_.size(); ++g) {
-    if (late()) return false;
-    const Member& m = members_[g];
-    if (!m.alive || !m.unsupported.empty() || m.eval.region.outputs.empty()) continue;
+    if (late()) return late_reason;
+    const Kernel& m = members_[g];
+    if (!m.alive || !m.unsupported.empty() || m.eval.region->outputs.empty()) continue;
     if (m.eval.cost.launch < 0.3 * m.eval.cost.seconds) continue;  // only where launching is a good part of the time
     const auto key =
-        std::make_pair(m.eval.region[m.eval.region.outputs.front()].dims, static_cast<int>(m.eval.schedule.kind));
+        std::make_pair((*m.eval.region)[m.eval.region->outputs.front()].dims, static_cast<int>(m.eval.schedule.kind));
     const auto at = last_of_shape.find(key);
     if (at != last_of_shape.end() && members_[at->second].alive && try_join(at->second, g)) continue;
     last_of_shape[key] = g;
   }
-  return true;
+  return {};
 }
 
 }  // namespace fusewright::extract

@@ -21,43 +21,28 @@ class Grouping {
         facts_(facts),
         groups_of_(graph.nodes.size()) {}
 
-  struct Member {
-    std::vector<NodeId> nodes;  ///< in topological order
-    Evaluation eval;
-    std::string unsupported;  ///< no template computes it: stays alone
-    bool alive = true;
-  };
-  /// A value that stays materialised although a kernel that reads it might have computed it.
-  struct Declined {
-    Value value;
-    NodeId reader;
-    plan::Cut::Why why = plan::Cut::Why::kCost;
-    std::string reason;
-    double fused = 0, cut = 0;
-  };
-
   /// Places the nodes one by one, consumers first.
   void place(NodeId node);
   void place_alone(NodeId node);
   /// Prices the loops that grew without being priced at each step.
   void finish_streams();
-  /// Merges neighbours and siblings while that pays and time is left. @returns false when time ran out.
-  bool improve(const FusionOptions& options);
+  /// Merges neighbours and siblings while that pays and time is left. @returns why it stopped before, or nothing.
+  std::string improve(const FusionOptions& options);
 
-  const std::vector<Member>& members() const { return members_; }
-  const std::vector<std::uint32_t>& groups_of(NodeId node) const { return groups_of_[node.index]; }
-  const std::vector<Declined>& declined() const { return declined_; }
-  /// Groups that read what a group writes / write what it reads, sorted.
-  std::vector<std::uint32_t> readers(std::uint32_t group) const;
-  std::vector<std::uint32_t> writers(std::uint32_t group) const;
+  /// What came of it; dead ones among them.
+  std::vector<Kernel>& kernels() { return members_; }
+  std::vector<Declined>& declined() { return declined_; }
 
  private:
+  std::vector<std::uint32_t> readers(std::uint32_t group) const;
   std::vector<std::uint32_t> consumers(NodeId node) const;
   std::vector<NodeId> with(const std::vector<std::uint32_t>& groups, NodeId node) const;
   bool joins_cyclically(const std::vector<std::uint32_t>& groups) const;
-  void replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, Evaluation eval);
-  Evaluated evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const;
+  void replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, const Evaluation& eval);
+  const Evaluated& evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const;
   double seconds(const std::vector<std::uint32_t>& groups) const;
+  bool clashes(const Evaluation& eval, const std::vector<std::uint32_t>& groups) const;
+  Kernel unsupported(NodeId node, std::string reason) const;
   bool try_duplicate(NodeId node, const std::vector<std::uint32_t>& groups, double alone);
   bool try_merge(NodeId node, const std::vector<std::uint32_t>& groups, double alone);
   bool grow_streaming(NodeId node, std::uint32_t group);
@@ -72,7 +57,7 @@ class Grouping {
   Evaluator& evaluator_;
   NodeFacts& facts_;
   std::vector<std::vector<std::uint32_t>> groups_of_;  // by node, sorted
-  std::vector<Member> members_;
+  std::vector<Kernel> members_;
   std::vector<Declined> declined_;
 
   /// Large loops grow without being priced anew at each step: what is read, and how many values are alive.

@@ -49,7 +49,12 @@ Fit fit_loop(const Region& region, const Target& target) {
       static_cast<double>(bytes) + 4 * work.units / static_cast<double>(std::max<std::int64_t>(1, elements));
   std::int64_t task =
       std::clamp<std::int64_t>(static_cast<std::int64_t>((256 << 10) / std::max(1.0, cost)), 1024, 1 << 16);
-  task = task / 256 * 256;
+  // As many tasks as share out evenly over the cores of the device.
+  if (cpu && elements > task) {
+    const std::int64_t tasks = (elements + task * target.cores - 1) / (task * target.cores) * target.cores;
+    task = (elements + tasks - 1) / tasks;
+  }
+  task = (task + 63) / 64 * 64;
   schedule.tile = {task};
 
   // Work of the loop body as it will run against each value once.

@@ -268,13 +268,18 @@ Fit schedule_rows(const Region& region, const Rows& rows, const Target& target, 
   const bool columns = rows.inner > 1;
   const std::int64_t kept = rows.outer * rows.inner;
 
-  // Few long rows are cut into parts, which a second launch puts together. The cut depends on extents alone.
-  constexpr std::int64_t kPart = 1 << 15;
+  // Few long rows are cut into parts, which a second launch puts together: parts are worth it by their elements or by
+  // the work that these are. The cut depends on the region alone.
+  constexpr std::int64_t kPart = 1 << 15, kShortest = 1 << 12;
+  constexpr double kPartWork = 1 << 16;  // simple operations
   std::int64_t parts = 1;
   const std::int64_t groups = columns ? rows.outer * ((rows.inner + lanes - 1) / lanes) : rows.outer;
   const bool can_split = kind == Template::kReduce && rows.levels == 1;
   if (can_split && groups < (cpu ? 16 : 1024))
     parts = std::max<std::int64_t>(1, rows.reduced / (columns ? 1024 : kPart));
+  if (can_split && cpu && !columns && rows.outer == 1)
+    parts = std::max(parts, std::min(static_cast<std::int64_t>(region::work(region).units / kPartWork),
+                                     rows.reduced / kShortest));
   if (parts > 4096) parts = 4096;
 
   if (rows.reduced > 0 && rows.reduced <= kLongestStagedRow && parts == 1) {

@@ -6,6 +6,7 @@
 
 #include "fusewright/extract/extract.hpp"
 #include "fusewright/rule/check.hpp"
+#include "fusewright/rule/parse.hpp"
 #include "tests/main/paths.hpp"
 
 using namespace fusewright;
@@ -152,4 +153,32 @@ TEST_CASE("a value doubled twenty thousand times over is chosen, though as a tre
   m.builder.set_results({x});
   const egraph::Imported imported = egraph::from_graph(m.graph);
   CHECK(egraph::to_graph(m.graph, imported, extract::select_nodes(imported, device())).has_value());
+}
+
+TEST_CASE("fuse rules hold for their target and exactness only, and keep what they say is not computed twice",
+          "[extract]") {
+  const auto groups = [](const std::string& clauses, const extract::FusionOptions& options = {}) {
+    const std::string text = "fuse one kernel(loop) " + clauses + " {\n  match neg as first |> (exp | tanh) as last\n" +
+                             (clauses.empty() ? "  no_duplicate first\n" : "") + "}\n";
+    const auto file = rule::parse_rules(std::make_shared<const SourceText>(SourceText{"one.fuse", text}));
+    REQUIRE(file.has_value());
+    const auto rules = rule::check_rules({*file}, *library().table);
+    INFO((rules ? "" : print_error(rules.error())));
+    REQUIRE(rules.has_value());
+    Model m;
+    const Value shared = m.op("neg", {m.in({4096, 512})});
+    m.builder.set_results(clauses.empty() ? std::vector<Value>{m.op("exp", {shared}), m.op("tanh", {shared})}
+                                          : std::vector<Value>{m.op("exp", {shared})});
+    m.graph.table = rules->table;
+    const auto made = extract::plan_fusion(m.graph, *rules, device(), options);
+    REQUIRE(made.has_value());
+    return made->groups.size();
+  };
+  CHECK(groups("requires target(x86)") == 1);
+  CHECK(groups("requires target(nvptx)") == 2);
+  CHECK(groups("exactness(contracting)") == 2);
+  extract::FusionOptions allowed;
+  allowed.allowed.add(rule::ExactnessClass::kContracting);
+  CHECK(groups("exactness(contracting)", allowed) == 1);
+  CHECK(groups("") == 2);  // neg goes with one of its readers and is stored for the other
 }

@@ -37,10 +37,15 @@ Result<Device> load_device(const std::string& path);
 /// Names of the device files in a folder (without ".json"), sorted.
 std::vector<std::string> device_names(const std::string& folder);
 
+/// Seconds of the region's arithmetic at the device's full rates, every value computed once: multiply-adds of
+/// contractions at their own rate, everything else at the rate of simple operations. No kernel takes less.
+double arithmetic_seconds(const region::Region& region, const Device& device);
+
 /// What one kernel costs and why.
 struct KernelCost {
   double seconds = 0;
-  double launch = 0, compute = 0, memory = 0;  ///< seconds = launch + max(compute, memory), each already corrected
+  double launch = 0, compute = 0, memory = 0;  ///< each already corrected; seconds = launch + max(compute, memory), and
+                                               ///< what parts side by side on a CPU do not overlap
   std::string explanation;                     ///< the binding term with its numbers
 };
 

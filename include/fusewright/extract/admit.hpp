@@ -35,7 +35,9 @@ struct NotAdmitted {
 };
 
 /// Whether the nodes (in topological order) can be assigned to the rule's segments, and its guards hold.
-std::expected<void, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph, const Uses& uses,
-                                        const std::vector<graph::NodeId>& nodes);
+/// @returns those that stand in `no_duplicate` segments: no other kernel may compute them too.
+std::expected<std::vector<graph::NodeId>, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph,
+                                                              const Uses& uses,
+                                                              const std::vector<graph::NodeId>& nodes);
 
 }  // namespace fusewright::extract

@@ -10,8 +10,10 @@
 namespace fusewright::extract {
 
 struct FusionOptions {
-  double seconds = 10;  ///< for improving the plan; reaching it keeps the best one and is a stop reason
-  bool fuse = true;     ///< false: every operator alone
+  double seconds = 10;       ///< for improving the plan; reaching it keeps the best one and is a stop reason
+  bool fuse = true;          ///< false: every operator alone
+  double worthwhile = 0.01;  ///< a further kernel must save this share of what it and its neighbours cost
+  rule::Exactness allowed;   ///< classes that `fuse` rules may have; bit-exact ones always may
   const std::atomic<bool>* cancelled = nullptr;
 };
 

@@ -1,0 +1,191 @@
+#include "assemble.hpp"
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+#include "fusewright/support/check.hpp"
+
+namespace fusewright::extract {
+
+namespace {
+
+using plan::Plan;
+
+class Assembler {
+ public:
+  Assembler(const Graph& graph, const Uses& uses, const std::vector<Kernel>& kernels,
+            const std::vector<Declined>& declined, const NodeFacts& facts)
+      : graph_(graph),
+        uses_(uses),
+        kernels_(kernels),
+        declined_(declined),
+        facts_(facts),
+        computed_in_(graph.nodes.size()) {
+    for (std::uint32_t k = 0; k < kernels_.size(); ++k)
+      if (kernels_[k].alive)
+        for (const NodeId n : kernels_[k].nodes) computed_in_[n.index].push_back(k);
+  }
+
+  Plan run() {
+    Plan plan;
+    order();
+    std::size_t made = 0;
+    std::map<std::uint32_t, std::string> names;
+    for (const std::uint32_t g : order_) {
+      const Kernel& m = kernels_[g];
+      if (is_view(graph_, m.nodes)) {
+        plan.views.push_back({{m.nodes.front(), 0}, graph_[m.nodes.front()].operands[0]});
+        continue;
+      }
+      plan.groups.push_back(group(m, made++));
+      names[g] = plan.groups.back().name;
+      plan.extraction.cost += plan.groups.back().seconds_estimated;
+    }
+    cuts(plan, names);
+    load_time(plan);
+    plan.graph = graph_;
+    return plan;
+  }
+
+ private:
+  // Among groups that can run, the one whose first node stands first in the model.
+  void order() {
+    // By kernel, who waits for it: what reads its values, if only from within a body.
+    std::vector<std::set<std::uint32_t>> readers(kernels_.size());
+    std::map<Value, std::vector<std::uint32_t>> reading;
+    for (std::uint32_t k = 0; k < kernels_.size(); ++k)
+      if (kernels_[k].alive)
+        for (const Value v : kernels_[k].eval.inputs) reading[v].push_back(k);
+    std::vector<std::size_t> waiting(kernels_.size(), 0);
+    for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
+      if (!kernels_[k].alive) continue;
+      for (const Value v : kernels_[k].eval.outputs) {
+        readers[k].insert(reading[v].begin(), reading[v].end());
+        for (const NodeId r : uses_.readers(v.node))
+          if (!graph_[r].computations.empty())
+            readers[k].insert(computed_in_[r.index].begin(), computed_in_[r.index].end());
+      }
+      readers[k].erase(k);
+      for (const std::uint32_t r : readers[k]) ++waiting[r];
+    }
+    std::priority_queue<std::pair<std::int64_t, std::uint32_t>> ready;
+    const auto key = [&](std::uint32_t k) {
+      return std::make_pair(-static_cast<std::int64_t>(uses_.position(kernels_[k].nodes.front())), k);
+    };
+    std::size_t alive = 0;
+    for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
+      if (!kernels_[k].alive) continue;
+      ++alive;
+      if (waiting[k] == 0) ready.push(key(k));
+    }
+    while (!ready.empty()) {
+      const std::uint32_t k = ready.top().second;
+      ready.pop();
+      order_.push_back(k);
+      for (const std::uint32_t r : readers[k])
+        if (--waiting[r] == 0) ready.push(key(r));
+    }
+    FW_CHECK(order_.size() == alive) << "the groups depend on each other in a circle";
+  }
+
+  plan::Group group(const Kernel& m, std::size_t number) const {
+    plan::Group out;
+    out.name = plan::group_name(graph_, m.nodes, number);
+    out.fuse_rule = m.eval.rule != nullptr ? m.eval.rule->name : "single";
+    out.nodes = m.nodes;
+    out.unsupported = m.unsupported;
+    graph::SourceSet sources;
+    for (const NodeId id : m.nodes) sources = graph::merge(sources, graph_[id].sources);
+    for (const graph::SourceId s : sources) out.source_nodes.push_back(graph_.sources[s.index].name);
+    std::sort(out.source_nodes.begin(), out.source_nodes.end());
+    out.inputs = m.eval.inputs;
+    out.outputs = m.eval.outputs;
+    if (!m.unsupported.empty()) {
+      out.region.captures = static_cast<std::uint32_t>(out.inputs.size());
+      out.region.outputs.resize(out.outputs.size());
+      return out;
+    }
+    out.region = *m.eval.region;
+    out.schedule = m.eval.schedule;
+    out.bytes = region::planned_bytes(out.region);
+    out.flops = region::work(out.region).flops;
+    out.seconds_estimated = m.eval.cost.seconds;
+    out.cost_explanation = m.eval.cost.explanation;
+    return out;
+  }
+
+  // Of all refusals on record those that still hold: the value is written, and a group that does not compute it reads
+  // it.
+  void cuts(Plan& plan, const std::map<std::uint32_t, std::string>& names) const {
+    std::map<std::pair<Value, std::string>, plan::Cut> cut;
+    for (const Declined& d : declined_) {
+      if (!d.reader.valid()) continue;
+      for (const std::uint32_t g : computed_in_[d.reader.index]) {
+        const auto name = names.find(g);
+        const auto& writers = computed_in_[d.value.node.index];
+        if (name == names.end() || std::find(writers.begin(), writers.end(), g) != writers.end()) continue;
+        // Where several ways were tried, the one that only cost decided against says most.
+        plan::Cut& known = cut[{d.value, name->second}];
+        if (known.reason.empty() || known.why != plan::Cut::Why::kCost || d.why == plan::Cut::Why::kCost)
+          known = {d.value, name->second, d.why, d.reason, d.fused, d.cut};
+      }
+    }
+    std::map<Value, std::vector<const plan::Group*>> readers;
+    for (const plan::Group& group : plan.groups)
+      for (const Value in : group.inputs) readers[in].push_back(&group);
+    for (const plan::Group& group : plan.groups)
+      for (const Value out : group.outputs) {
+        if (uses_.is_result(out))
+          cut.try_emplace({out, ""}, plan::Cut{out, "", plan::Cut::Why::kOutput, "output of the model", 0, 0});
+        for (const plan::Group* reader : readers[out])
+          cut.try_emplace(
+              {out, reader->name},
+              plan::Cut{out, reader->name,
+                        reader->unsupported.empty() ? plan::Cut::Why::kRule : plan::Cut::Why::kTemplate,
+                        reader->unsupported.empty() ? "no fuse rule takes both kernels together" : reader->unsupported,
+                        0, 0});
+      }
+    for (auto& entry : cut) plan.cuts.push_back(std::move(entry.second));
+  }
+
+  // Folded nodes that a kernel, a view or an output reads, and what they are made of.
+  void load_time(Plan& plan) const {
+    std::set<NodeId> needed;
+    std::vector<NodeId> stack;
+    const auto need = [&](Value v) {
+      if (v.valid() && facts_.constant[v.node.index] && needed.insert(v.node).second) stack.push_back(v.node);
+    };
+    for (const plan::Group& group : plan.groups)
+      for (const Value in : group.inputs)
+        if (facts_.load_time[in.node.index]) need(in);
+    for (const plan::View& view : plan.views)
+      if (facts_.load_time[view.of.node.index]) need(view.of);
+    for (const Value v : graph_.entry_computation().results)
+      if (facts_.load_time[v.node.index]) need(v);
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      stack.pop_back();
+      for (const Value v : graph_[id].operands) need(v);
+    }
+    for (const NodeId id : graph_.entry_computation().nodes)
+      if (needed.contains(id) && graph_.info(id).name != "constant") plan.load_time.push_back(id);
+  }
+
+  const Graph& graph_;
+  const Uses& uses_;
+  const std::vector<Kernel>& kernels_;
+  const std::vector<Declined>& declined_;
+  const NodeFacts& facts_;
+  std::vector<std::vector<std::uint32_t>> computed_in_;  // by node
+  std::vector<std::uint32_t> order_;
+};
+
+}  // namespace
+
+Plan assemble(const Graph& graph, const Uses& uses, const std::vector<Kernel>& kernels,
+              const std::vector<Declined>& declined, const NodeFacts& facts) {
+  return Assembler(graph, uses, kernels, declined, facts).run();
+}
+
+}  // namespace fusewright::extract

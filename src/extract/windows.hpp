@@ -1,0 +1,61 @@
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "evaluate.hpp"
+
+namespace fusewright::extract {
+
+/// Improves a partition by solving small neighbourhoods of it to the optimum: a kernel alone, with each neighbour (what
+/// reads it, reads the same, or stands behind it in the model), with all its readers, with all its writers. In a window
+/// the values that may be stored are those with several readers, those at which the kind of work changes, and those
+/// stored so far; for at most kChoices of them every way of storing some and computing the others where they are read
+/// is searched, with kernels of one or several outputs, recomputation, side outputs and siblings in one kernel alike.
+/// What lies outside stays as it is; no cycle through it can arise, because what depends on a value of the window can
+/// be read only after that value is stored.
+class WindowSearch {
+ public:
+  static constexpr std::size_t kChoices = 10;
+  static constexpr std::size_t kNodes = 64;
+
+  WindowSearch(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator,
+               std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile);
+
+  /// Solves windows until none gets better. @returns the reason where it stopped before, or nothing.
+  std::string run(const FusionOptions& options);
+  /// Solves one window, all nodes of it being choices. False when it has too many of them. For tests.
+  bool solve_all(const std::vector<std::uint32_t>& kernels);
+
+ private:
+  struct Window;
+  std::vector<std::vector<std::uint32_t>> windows_around(std::uint32_t kernel) const;
+  bool fresh(const std::vector<std::uint32_t>& window);
+  bool build(const std::vector<std::uint32_t>& ids, bool all_choices, Window& w);
+  void choose(bool all_choices, Window& w) const;
+  void find_dependences(const std::vector<std::uint32_t>& ids, Window& w) const;
+  bool solve(const std::vector<std::uint32_t>& ids, Window& w);
+  bool accept(const std::vector<std::uint32_t>& ids, const Window& w, std::vector<Kernel> better, double before,
+              double after);
+  double seconds(const Kernel& kernel) const;
+  double arithmetic(NodeId node);
+  void enter(std::uint32_t kernel);
+  void leave(std::uint32_t kernel);
+
+  const Graph& graph_;
+  const Uses& uses_;
+  const cost::Device& device_;
+  Evaluator& evaluator_;
+  std::vector<Kernel>& kernels_;
+  std::vector<Declined>& declined_;
+  double worthwhile_;
+  std::vector<std::uint32_t> writer_;                              // by node: the kernel that stores it, or kNone
+  std::vector<std::set<std::uint32_t>> readers_;                   // by node: kernels that read it from memory
+  std::vector<std::set<std::uint32_t>> computed_in_;               // by node
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
+  std::vector<double> arithmetic_;               // by node: seconds, no kernel takes less; negative: not yet known
+  std::set<std::vector<std::uint32_t>> solved_;  // kernels never change, so a window is solved once
+  std::size_t priced_ = 0;
+};
+
+}  // namespace fusewright::extract
