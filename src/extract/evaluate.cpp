@@ -74,6 +74,7 @@ std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes, const El
     if (facts_.duplicated[id.index]) continue;
     for (const Value v : stored_values(id)) {
       const auto outside = [&](NodeId reader) {
+        if (facts_.load_time[reader.index]) return false;  // made when the model is loaded, and what it reads with it
         if (inside.contains(reader) && !(elsewhere && elsewhere(reader))) return false;
         const auto& operands = graph_[reader].operands;
         return graph_[id].types.size() == 1 || !graph_[reader].computations.empty() ||
@@ -112,6 +113,7 @@ const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std
 }
 
 Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
+  effort_ += nodes.size();
   Evaluation best;
   best.inputs = inputs(nodes);
   best.outputs = outputs;
@@ -165,6 +167,15 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
   if (!found) return std::unexpected(std::move(refused));
   best.region = &fitted.region;
   return best;
+}
+
+std::string Budget::spent() const {
+  if (options_.cancelled != nullptr && *options_.cancelled) return "extraction was cancelled";
+  if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > options_.seconds)
+    return fmt::format("extraction stopped after {} s with the best plan so far", options_.seconds);
+  if (evaluator_.effort() > before_ + kMostEffort)
+    return fmt::format("extraction stopped after pricing {} operators with the best plan so far", kMostEffort);
+  return {};
 }
 
 }  // namespace fusewright::extract

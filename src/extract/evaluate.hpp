@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <functional>
 #include <map>
@@ -83,6 +84,9 @@ class Evaluator {
   /// Tensors that such a kernel reads and writes, in order of first use.
   std::vector<Value> inputs(const std::vector<NodeId>& nodes) const;
   std::vector<Value> outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const;
+  /// Nodes priced so far, each as often as a kernel with it was: what planning costs, and the same on every machine.
+  std::size_t effort() const { return effort_; }
+
   /// Of a node that is stored, the results that anybody reads.
   std::vector<Value> stored_values(NodeId node) const;
   bool is_scalar_constant(Value v) const;
@@ -105,8 +109,27 @@ class Evaluator {
     std::vector<bool> ops;  // by operator: some segment takes it
   };
   std::vector<Usable> rules_;
+  std::size_t effort_ = 0;
   std::map<std::pair<std::vector<NodeId>, std::vector<Value>>, Evaluated> priced_;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Fitted>>> fitted_;
+};
+
+/// What one way of improving a plan may take.
+class Budget {
+ public:
+  Budget(const Evaluator& evaluator, const FusionOptions& options)
+      : evaluator_(evaluator), options_(options), before_(evaluator.effort()) {}
+
+  /// Why it is used up, or nothing.
+  std::string spent() const;
+
+ private:
+  static constexpr std::size_t kMostEffort = 1'000'000;  // a few seconds
+
+  const Evaluator& evaluator_;
+  const FusionOptions& options_;
+  std::size_t before_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace fusewright::extract

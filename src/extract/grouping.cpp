@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "fusewright/support/check.hpp"
 
@@ -16,6 +15,8 @@ using schedule::Template;
 
 // Beyond this many nodes a loop is priced only each time it has grown by a quarter.
 constexpr std::size_t kPricedEachStep = 48;
+// Kernels of more nodes grow only as loops do, so that planning takes time in proportion to the graph.
+constexpr std::size_t kMostPriced = 512;
 
 bool streaming(Template kind) {
   return kind == Template::kLoop || kind == Template::kMove || kind == Template::kReduce || kind == Template::kRow;
@@ -164,6 +165,8 @@ bool Grouping::feeds_from_anchor(NodeId node) const {
   return false;
 }
 
+// Places a node in front of a large loop without pricing all of it again: into it, or by itself where too many values
+// would be alive. False: not such a node.
 bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   Kernel& member = members_[group];
   if (member.nodes.size() < kPricedEachStep || member.eval.schedule.kind != Template::kLoop ||
@@ -193,10 +196,19 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
     stream.priced_at = member.nodes.size();
   }
   // Growing from the consumers, what the group reads at this point is what is alive here.
-  stream.inputs.erase({node, 0});
+  std::set<Value> inputs = stream.inputs;
+  inputs.erase({node, 0});
   for (const Value operand : n.operands)
-    if (!evaluator_.is_scalar_constant(operand)) stream.inputs.insert(operand);
-  if (static_cast<std::int64_t>(stream.inputs.size()) > device_.shape.vector_registers - 4) return false;
+    if (!evaluator_.is_scalar_constant(operand)) inputs.insert(operand);
+  const auto registers = static_cast<std::size_t>(device_.shape.vector_registers - 4);
+  if (inputs.size() > registers && inputs.size() > stream.inputs.size()) {
+    decline(node, reader, Why::kCost,
+            fmt::format("the loop has {} operators, and {} values alive at once are more than {} registers hold",
+                        member.nodes.size(), inputs.size(), registers));
+    place_alone(node);
+    return true;
+  }
+  stream.inputs = std::move(inputs);
   member.nodes.push_back(node);  // sorted when priced
   groups_of_[node.index].push_back(group);
   if (member.nodes.size() * 4 > stream.priced_at * 5) {
@@ -301,6 +313,13 @@ void Grouping::place(NodeId node) {
   if (groups.empty()) return place_alone(node);
   if (groups.size() == 1 && grow_streaming(node, groups.front())) return;
 
+  std::size_t operators = 0;
+  for (const std::uint32_t g : groups) operators += members_[g].nodes.size();
+  if (operators > kMostPriced) {
+    decline(node, reader_in(node, groups.front()), Why::kCost,
+            fmt::format("kernels of {} operators together are not priced again for one more", operators));
+    return place_alone(node);
+  }
   const Evaluated& priced = evaluator_.evaluate(std::vector<NodeId>{node});
   const bool possible = graph_[node].types.size() == 1;
   if (!possible || (!priced && graph_.info(node).op_class != ops::OpClass::kMovement)) return place_alone(node);
@@ -341,20 +360,14 @@ bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
 }
 
 std::string Grouping::improve(const FusionOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto late = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.seconds ||
-           (options.cancelled != nullptr && *options.cancelled);
-  };
-  const std::string late_reason =
-      fmt::format("extraction stopped after {} s with the best plan so far", options.seconds);
+  Budget budget(evaluator_, options);
   // Pairs that share a tensor, one writing and the other reading it or both reading it, then small kernels of one
   // shape.
   constexpr std::size_t kWidest = 32;
   for (bool changed = true; changed;) {
     changed = false;
     for (std::uint32_t g = 0; g < members_.size(); ++g) {
-      if (late()) return late_reason;
+      if (std::string reason = budget.spent(); !reason.empty()) return reason;
       if (!members_[g].alive) continue;
       std::set<std::uint32_t> near;
       for (const std::uint32_t r : readers(g)) near.insert(r);
@@ -371,7 +384,7 @@ std::string Grouping::improve(const FusionOptions& options) {
   }
   std::map<std::pair<std::vector<std::int64_t>, int>, std::uint32_t> last_of_shape;
   for (std::uint32_t g = 0; g < members_.size(); ++g) {
-    if (late()) return late_reason;
+    if (std::string reason = budget.spent(); !reason.empty()) return reason;
     const Kernel& m = members_[g];
     if (!m.alive || !m.unsupported.empty() || m.eval.region->outputs.empty()) continue;
     if (m.eval.cost.launch < 0.3 * m.eval.cost.seconds) continue;  // only where launching is a good part of the time

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <limits>
 
 namespace fusewright::extract {
@@ -14,7 +13,6 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr double kUnreached = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostPriced = 50'000;  // kernels priced in all: about two seconds
 constexpr int kNext = 2;  // kernels behind one in the model that are tried beside it, though they share nothing
 constexpr double kEqual = 1 - 1e-6;  // costs of sums in another order
 
@@ -284,7 +282,6 @@ bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, Window& w) {
         for (Choices left = stored; left != 0; left &= left - 1)
           if (w.nodes[w.choices[static_cast<std::size_t>(std::countr_zero(left))]] == n)
             for (const Value v : evaluator_.stored_values(n)) outputs.push_back(v);
-      ++priced_;
       const Evaluated& eval = evaluator_.evaluate(nodes, outputs);
       if (!eval) continue;
       const double total = so_far + charge + (view ? 0 : eval->cost.seconds);
@@ -334,17 +331,13 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
 }
 
 std::string WindowSearch::run(const FusionOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  Budget budget(evaluator_, options);
   for (std::uint32_t k = 0; k < kernels_.size(); ++k) {  // grows: what gets better is looked at again
     if (!kernels_[k].alive || !kernels_[k].unsupported.empty()) continue;
     for (const auto& ids : windows_around(k)) {
       if (!kernels_[k].alive) break;
       if (!fresh(ids)) continue;
-      if (options.cancelled != nullptr && *options.cancelled) return "extraction was cancelled";
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.seconds)
-        return fmt::format("extraction stopped after {} s with the best plan so far", options.seconds);
-      if (priced_ > kMostPriced)
-        return fmt::format("extraction stopped after pricing {} kernels with the best plan so far", kMostPriced);
+      if (std::string reason = budget.spent(); !reason.empty()) return reason;
       Window w;
       if (build(ids, false, w)) solve(ids, w);
     }

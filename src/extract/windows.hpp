@@ -55,7 +55,6 @@ class WindowSearch {
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
   std::vector<double> arithmetic_;               // by node: seconds, no kernel takes less; negative: not yet known
   std::set<std::vector<std::uint32_t>> solved_;  // kernels never change, so a window is solved once
-  std::size_t priced_ = 0;
 };
 
 }  // namespace fusewright::extract

@@ -278,8 +278,8 @@ Fit schedule_rows(const Region& region, const Rows& rows, const Target& target, 
   if (can_split && groups < (cpu ? 16 : 1024))
     parts = std::max<std::int64_t>(1, rows.reduced / (columns ? 1024 : kPart));
   if (can_split && cpu && !columns && rows.outer == 1)
-    parts = std::max(parts, std::min(static_cast<std::int64_t>(region::work(region).units / kPartWork),
-                                     rows.reduced / kShortest));
+    parts = std::max(
+        parts, std::min(static_cast<std::int64_t>(region::work(region).units / kPartWork), rows.reduced / kShortest));
   if (parts > 4096) parts = 4096;
 
   if (rows.reduced > 0 && rows.reduced <= kLongestStagedRow && parts == 1) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "fusewright/extract/extract.hpp"
+#include "fusewright/ops/tensor.hpp"
 #include "fusewright/rule/check.hpp"
 #include "fusewright/rule/parse.hpp"
 #include "tests/main/paths.hpp"
@@ -181,4 +182,16 @@ TEST_CASE("fuse rules hold for their target and exactness only, and keep what th
   allowed.allowed.add(rule::ExactnessClass::kContracting);
   CHECK(groups("exactness(contracting)", allowed) == 1);
   CHECK(groups("") == 2);  // neg goes with one of its readers and is stored for the other
+}
+
+TEST_CASE("a constant that a folded weight and a kernel both need is made at load and in the kernel", "[extract]") {
+  Model m;
+  const Value x = m.in({64, 96});
+  const ops::Shape full{64, 96};
+  const Value two = m.builder.constant(ops::scalar_tensor(DType::kF32, 2.0));
+  const Value twos = m.op("broadcast", {two}, {{"dims", Ints{}}, {"shape", full}});
+  const Value numbers = m.op("iota", {}, {{"shape", full}, {"dtype", DType::kF32}, {"axis", std::int64_t{1}}});
+  const Value weight = m.op("exp", {m.op("add", {twos, numbers})});
+  const plan::Plan p = m.plan({m.op("mul", {m.op("add", {x, twos}), weight})});  // verified inside
+  CHECK(p.groups.size() == 1);
 }
