@@ -3,21 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace fusewright::extract {
-
-namespace {
-
-constexpr std::array kAllTemplates{
-    schedule::Template::kLoop,    schedule::Template::kMove,       schedule::Template::kReduce,
-    schedule::Template::kRow,     schedule::Template::kContract,   schedule::Template::kConv,
-    schedule::Template::kWindow,  schedule::Template::kHorizontal, schedule::Template::kSort,
-    schedule::Template::kScatter,
-};
-
-}  // namespace
 
 Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device,
                      const NodeFacts& facts, const FusionOptions& options)
@@ -131,7 +119,7 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
     if (!schedule) {
       if (rule != nullptr && rule->kernel)
         refused = {plan::Cut::Why::kTemplate,
-                   fmt::format("rule {}: template {}: {}", rule->name, schedule::name(kind), schedule.error().reason)};
+                   fmt::format("rule {}: template {}: {}", rule->name, ops::name(kind), schedule.error().reason)};
       return;
     }
     cost::KernelCost cost = cost::kernel_cost(fitted.region, *schedule, device_, hot);
@@ -157,13 +145,13 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
       continue;
     }
     if (rule.kernel) {
-      if (const auto kind = schedule::template_from_name(rule::name(*rule.kernel))) consider(&rule, *admitted, *kind);
+      consider(&rule, *admitted, *rule.kernel);
       continue;
     }
-    for (const schedule::Template kind : kAllTemplates) consider(&rule, *admitted, kind);
+    for (const auto& [kind, name] : ops::kTemplates) consider(&rule, *admitted, kind);
   }
   if (nodes.size() == 1)
-    for (const schedule::Template kind : kAllTemplates) consider(nullptr, {}, kind);
+    for (const auto& [kind, name] : ops::kTemplates) consider(nullptr, {}, kind);
   if (!found) return std::unexpected(std::move(refused));
   best.region = &fitted.region;
   return best;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "src/rule/checker.hpp"
@@ -7,18 +6,6 @@
 namespace fusewright::rule {
 
 namespace {
-
-constexpr std::array<std::pair<Template, std::string_view>, 9> kTemplates = {{
-    {Template::kLoop, "loop"},
-    {Template::kReduce, "reduce"},
-    {Template::kRow, "row"},
-    {Template::kContract, "contract"},
-    {Template::kConv, "conv"},
-    {Template::kWindow, "window"},
-    {Template::kMove, "move"},
-    {Template::kHorizontal, "horizontal"},
-    {Template::kSort, "sort"},
-}};
 
 /// The operators that the nodes of a composite operator's body are of, through composites in it.
 void add_body_ops(const ops::OpTable& table, OpId op, std::set<OpId>& into);
@@ -80,7 +67,7 @@ class FuseChecker {
                        "a fuse rule has no 'to': it says what may become one kernel, not what it equals");
     }
     if (decl_.kernel) {
-      rule_.kernel = template_from_name(decl_.kernel->text);
+      rule_.kernel = ops::template_from_name(decl_.kernel->text);
       if (!rule_.kernel) unknown_template();
     }
     for (const auto& root : decl_.roots) add_root(root);
@@ -104,7 +91,7 @@ class FuseChecker {
  private:
   void unknown_template() {
     std::vector<std::string> known;
-    for (const auto& [kind, name] : kTemplates) known.emplace_back(name);
+    for (const auto& [kind, name] : ops::kTemplates) known.emplace_back(name);
     std::string list;
     for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
     c_.reports.error(decl_.kernel->span,
@@ -245,20 +232,6 @@ class FuseChecker {
 };
 
 }  // namespace
-
-std::string_view name(Template kind) {
-  for (const auto& [row, name] : kTemplates) {
-    if (row == kind) return name;
-  }
-  return "";
-}
-
-std::optional<Template> template_from_name(std::string_view name) {
-  for (const auto& [kind, row] : kTemplates) {
-    if (row == name) return kind;
-  }
-  return std::nullopt;
-}
 
 FuseRule check_fuse(const ast::RuleDecl& decl, const RuleContext& context) {
   FuseRule rule;

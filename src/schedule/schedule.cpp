@@ -10,41 +10,23 @@ namespace fusewright::schedule {
 
 namespace {
 
-constexpr std::pair<Template, std::string_view> kNames[] = {
-    {Template::kLoop, "loop"}, {Template::kReduce, "reduce"},
-    {Template::kRow, "row"},   {Template::kContract, "contract"},
-    {Template::kConv, "conv"}, {Template::kWindow, "window"},
-    {Template::kMove, "move"}, {Template::kHorizontal, "horizontal"},
-    {Template::kSort, "sort"}, {Template::kScatter, "scatter"},
-};
-
 struct Row {
   Template kind;
   Fit (*fit)(const Region&, const Target&);
 };
 
-// In order of preference: simpler loop structures first.
-constexpr std::array kTemplates{
+// In the order of ops::kTemplates.
+constexpr std::array kFits{
     Row{Template::kLoop, fit_loop},         Row{Template::kMove, fit_move},
     Row{Template::kReduce, fit_reduce},     Row{Template::kRow, fit_row},
     Row{Template::kContract, fit_contract}, Row{Template::kConv, fit_conv},
     Row{Template::kWindow, fit_window},     Row{Template::kSort, fit_sort},
     Row{Template::kScatter, fit_scatter},   Row{Template::kHorizontal, fit_horizontal},
 };
+static_assert(std::equal(kFits.begin(), kFits.end(), ops::kTemplates.begin(), ops::kTemplates.end(),
+                         [](const Row& row, const ops::TemplateName& listed) { return row.kind == listed.kind; }));
 
 }  // namespace
-
-std::string_view name(Template kind) {
-  for (const auto& [known, text] : kNames)
-    if (known == kind) return text;
-  return "";
-}
-
-std::optional<Template> template_from_name(std::string_view name) {
-  for (const auto& [kind, text] : kNames)
-    if (text == name) return kind;
-  return std::nullopt;
-}
 
 bool computes_nothing(const Region& region) {
   return !region.outputs.empty() && std::all_of(region.outputs.begin(), region.outputs.end(),
@@ -57,14 +39,14 @@ std::expected<Schedule, Refusal> fit(const Region& region, Template kind, const 
     nothing.kind = kind;
     return nothing;
   }
-  for (const Row& row : kTemplates)
+  for (const Row& row : kFits)
     if (row.kind == kind) return row.fit(region, target);
   return refuse("there is no such template");
 }
 
 std::vector<Schedule> fit_all(const Region& region, const Target& target) {
   std::vector<Schedule> fitting;
-  for (const Row& row : kTemplates)
+  for (const Row& row : kFits)
     if (Fit made = row.fit(region, target)) fitting.push_back(*std::move(made));
   return fitting;
 }

@@ -194,7 +194,7 @@ fuse f kernel(conv) {
 })");
   REQUIRE(set.fuses.size() == 1);
   const auto& rule = set.fuses[0];
-  CHECK(rule.kernel == Template::kConv);
+  CHECK(rule.kernel == ops::Template::kConv);
   REQUIRE(rule.roots.size() == 1);
   const auto& root = rule.roots[0];
   CHECK(root.min == 2);

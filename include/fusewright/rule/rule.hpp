@@ -11,6 +11,7 @@
 
 #include "fusewright/ops/expr.hpp"
 #include "fusewright/ops/op_table.hpp"
+#include "fusewright/ops/template.hpp"
 
 namespace fusewright::rule {
 
@@ -135,21 +136,6 @@ struct RewriteRule {
 
 // --- Fusion ----------------------------------------------------------------------------------------
 
-/// The schedule templates that `kernel(...)` can name.
-enum class Template : std::uint8_t {
-  kLoop,
-  kReduce,
-  kRow,
-  kContract,
-  kConv,
-  kWindow,
-  kMove,
-  kHorizontal,
-  kSort,
-};
-std::string_view name(Template kind);
-std::optional<Template> template_from_name(std::string_view name);
-
 struct Capture {
   std::string name;  ///< Env name of that operand's value; empty for `_`
   bool optional = false;
@@ -188,7 +174,7 @@ struct FuseRule {
   std::string ruleset;
   std::string doc;
   Span span;
-  std::optional<Template> kernel;  ///< none: every template that fits competes
+  std::optional<ops::Template> kernel;  ///< none: every template that fits competes
   Exactness exactness;
   std::vector<std::string> targets;
   std::vector<FuseRoot> roots;

@@ -5,27 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "fusewright/ops/template.hpp"
 #include "fusewright/region/region.hpp"
 
 namespace fusewright::schedule {
 
+using ops::Template;
 using region::Region;
-
-/// The templates: what loop structure a region gets. `fuse` rules name them.
-enum class Template : std::uint8_t {
-  kLoop,
-  kReduce,
-  kRow,
-  kContract,
-  kConv,
-  kWindow,
-  kMove,
-  kHorizontal,
-  kSort,
-  kScatter
-};
-std::string_view name(Template kind);
-std::optional<Template> template_from_name(std::string_view name);
 
 /// What of a machine shapes a schedule; filled from a device file, never from the number of threads of a run.
 struct Target {
