@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "src/interpret/approx.hpp"
+#include "src/interpret/bits.hpp"
 #include "src/interpret/walk.hpp"
 
 namespace fusewright::interpret {
@@ -123,6 +124,99 @@ struct ApproxDomain {
   }
 };
 
+/// A tensor that stands for exact operands, and whether rounding has moved it.
+struct Moved {
+  Tensor value;
+  bool moved = false;
+};
+
+bool jumps(const ops::OpInfo& info, DType to) {
+  static constexpr std::string_view kNames[] = {"arg_max", "arg_min", "sort", "top_k"};
+  static constexpr ScalarOp kSteps[] = {ScalarOp::kFloor,     ScalarOp::kCeil, ScalarOp::kTrunc, ScalarOp::kRoundEven,
+                                        ScalarOp::kRoundAway, ScalarOp::kSign, ScalarOp::kMod,   ScalarOp::kRem};
+  static constexpr ScalarOp kTests[] = {ScalarOp::kIsFinite, ScalarOp::kIsNan, ScalarOp::kIsInf};
+  if (!info.scalar) return std::ranges::find(kNames, std::string_view(info.name)) != std::end(kNames);
+  if (std::ranges::find(kSteps, *info.scalar) != std::end(kSteps)) return true;
+  // Comparisons, conversions to integers.
+  return !ops::is_float(to) && std::ranges::find(kTests, *info.scalar) == std::end(kTests);
+}
+
+// Each node's own error, drawn within its radius, becomes part of the value.
+struct PerturbedDomain {
+  using Value = Moved;
+
+  ApproxDomain bounds;
+  std::uint64_t seed;
+  std::uint64_t drawn = 0;
+  bool jumped = false;
+
+  static const Tensor& tensor(const Moved& value) { return value.value; }
+  static Moved exact(Tensor value) { return {std::move(value), false}; }
+
+  Result<std::vector<Moved>> node(const ops::OpInfo& info, std::span<const Moved> operands, const ops::Attrs& attrs,
+                                  std::span<const ops::Type> types, std::uint64_t node_seed,
+                                  const Nested<Moved>* nested) {
+    Approxes args;
+    bool moved = false, moved_float = false;
+    for (const Moved& operand : operands) {
+      args.push_back({operand.value, nullptr});
+      moved = moved || operand.moved;
+      moved_float = moved_float || (operand.moved && ops::is_float(operand.value.dtype));
+    }
+    Nested<Approx> body;
+    if (nested != nullptr) body = {nested->program, through(*nested)};
+    FW_TRY(Approxes results, bounds.node(info, args, attrs, types, node_seed, nested == nullptr ? nullptr : &body));
+    std::vector<Moved> out;
+    for (Approx& result : results) {
+      jumped = jumped || (moved_float && (nested != nullptr || jumps(info, result.value.dtype)));
+      const bool own = !result.exact() && ops::is_float(result.value.dtype);
+      if (own) {
+        FW_TRY(result.value, draw(result));
+      }
+      out.push_back({std::move(result.value), moved || own});
+    }
+    return out;
+  }
+
+  Result<std::int64_t> decide(const Moved& value) {
+    jumped = jumped || value.moved;
+    return bounds.decide({value.value, nullptr});
+  }
+
+  Result<Moved> stack(std::span<const Moved> elements, const ops::Type& element) {
+    Tensors values;
+    bool moved = false;
+    for (const Moved& one : elements) {
+      values.push_back(one.value);
+      moved = moved || one.moved;
+    }
+    FW_TRY(Tensor value, stack_tensors(values, element));
+    return Moved{std::move(value), moved};
+  }
+
+ private:
+  Result<Tensor> draw(const Approx& result) {
+    const std::uint64_t stream = random_stream(seed, drawn++);
+    std::vector<double> values = floats_of(result.value);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double radius = (*result.radii)[i];
+      if (std::isfinite(radius) && std::isfinite(values[i])) values[i] += radius * (2 * random_uniform(stream, i) - 1);
+    }
+    return tensor_of(result.value.dtype, result.value.dims, values);
+  }
+
+  static std::function<Result<Approxes>(Approxes)> through(const Nested<Moved>& nested) {
+    return [&nested](Approxes args) -> Result<Approxes> {
+      std::vector<Moved> moved;
+      for (Approx& arg : args) moved.push_back({std::move(arg.value), false});
+      FW_TRY(std::vector<Moved> results, nested.function(std::move(moved)));
+      Approxes out;
+      for (Moved& result : results) out.push_back({std::move(result.value), nullptr});
+      return out;
+    };
+  }
+};
+
 }  // namespace
 
 ApproxFn find_approx_fn(const ops::OpInfo& info) {
@@ -157,6 +251,20 @@ Result<std::vector<Bounded>> evaluate_with_bounds(const graph::Graph& graph, std
     }
     out.push_back(std::move(bounded));
   }
+  return out;
+}
+
+Result<Perturbed> evaluate_perturbed(const graph::Graph& graph, std::span<const ops::Tensor> inputs, std::uint64_t seed,
+                                     const BoundOptions& options) {
+  FW_TRY_STATUS(check_inputs(graph, inputs));
+  std::vector<Moved> args;
+  for (const Tensor& input : inputs) args.push_back({input, false});
+  PerturbedDomain domain{{options}, seed};
+  FW_TRY(std::vector<Moved> results,
+         Walker<PerturbedDomain>(graph, domain, options.evaluate).run_entry(std::move(args)));
+  Perturbed out;
+  for (Moved& result : results) out.values.push_back(std::move(result.value));
+  out.jumps = domain.jumped;
   return out;
 }
 

@@ -420,3 +420,49 @@ TEST_CASE("tolerances are relative and absolute", "[interpret][bound]") {
   CHECK_FALSE(interpret::compare_tolerance(vec(DType::kF32, {100, 0, 1e30}), expected, 0.1, 0.1).ok);
   CHECK_FALSE(interpret::compare_tolerance(ints(DType::kS64, {1}), ints(DType::kS64, {2}), 0, 0.5).ok);
 }
+
+// --- Errors drawn at random --------------------------------------------------------------------------
+
+TEST_CASE("errors drawn at random travel as they do in a run", "[interpret]") {
+  const Tensor x = made({64}, 0), w = made({64}, 1);
+  const auto deviation = [&](const Graph& graph, std::uint64_t seed) {
+    const Tensor exact = get(interpret::evaluate(graph, std::vector<Tensor>{x, w}))[0];
+    const Tensor moved = get(interpret::evaluate_perturbed(graph, std::vector<Tensor>{x, w}, seed)).values[0];
+    double worst = 0;
+    for (std::int64_t i = 0; i < exact.elements(); ++i)
+      worst = std::max(worst, std::fabs(ops::get_double(exact, i) - ops::get_double(moved, i)));
+    return worst;
+  };
+  const auto chain = [&](int length) {
+    return graph_of({x, w}, [&](Builder& b, const std::vector<Value>& v) {
+      Value y = v[0];
+      for (int i = 0; i < length; ++i) y = get(b.add("tanh", {get(b.add("add", {y, v[1]}))}));
+      return y;
+    });
+  };
+  CHECK(deviation(chain(1), 1) > 0);
+  CHECK(deviation(chain(1), 1) == deviation(chain(1), 1));
+  CHECK(deviation(chain(1), 1) != deviation(chain(1), 2));
+  // Each step forgets more of the error than it adds: a hundred of them end where ten do, and a sum of bounds does not.
+  CHECK(deviation(chain(100), 1) < 10 * deviation(chain(10), 1));
+  CHECK(deviation(chain(100), 1) < 1e-5);
+  // What cancels shows the errors of what it is made of.
+  const Graph cancelling = graph_of({x, w}, [&](Builder& b, const std::vector<Value>& v) {
+    const Value e = get(b.add("exp", {v[0]}));
+    const Value large = get(b.add("mul", {e, get(b.align_to(b.constant(ops::scalar_tensor(DType::kF32, 1e4)), {64}))}));
+    return get(b.add("sub", {get(b.add("add", {large, v[1]})), large}));
+  });
+  CHECK(deviation(cancelling, 1) > 1e-4);
+}
+
+TEST_CASE("a step that rounding may cross is told", "[interpret]") {
+  const Tensor x = made({64}, 0);
+  const auto jumps = [&](const std::function<Value(Builder&, Value)>& make) {
+    const Graph graph = graph_of({x}, [&](Builder& b, const std::vector<Value>& v) { return make(b, v[0]); });
+    return get(interpret::evaluate_perturbed(graph, std::vector<Tensor>{x}, 1)).jumps;
+  };
+  CHECK_FALSE(jumps([](Builder& b, Value v) { return get(b.add("exp", {v})); }));
+  CHECK_FALSE(jumps([](Builder& b, Value v) { return get(b.add("floor", {v})); }));  // of what is exact
+  CHECK(jumps([](Builder& b, Value v) { return get(b.add("floor", {get(b.add("exp", {v}))})); }));
+  CHECK(jumps([](Builder& b, Value v) { return get(b.add("gt", {get(b.add("exp", {v})), v})); }));
+}

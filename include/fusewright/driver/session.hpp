@@ -35,9 +35,13 @@ struct CheckReport {
   std::vector<std::string> failures;  ///< one line for each wrong group
 };
 
-/// What two right evaluations of a whole model may differ by: half of the dtype's digits, at the greatest magnitude in
-/// the tensor. Zero for integers and pred. The digits are those of the coarsest float dtype that the model computes in.
-double half_of_digits(const ops::Tensor& tensor, const graph::Graph& model);
+/// Holds a run's outputs against those that another implementation stored, from the same inputs: each element within
+/// twice its error bound, and none further off than rounding is seen to move the model's outputs. (Over many layers the
+/// bound alone allows nearly anything; see interpret::evaluate_perturbed.)
+/// @returns one line for each output that is wrong.
+Result<std::vector<std::string>> wrong_outputs(const graph::Graph& imported, std::span<const ops::Tensor> inputs,
+                                               std::span<const ops::Tensor> outputs,
+                                               std::span<const ops::Tensor> stored);
 
 /// Runs the plan once and checks every group on the inputs that it received, element by element with its error bound;
 /// and the outputs against the model as imported, so that a false rule is found as well.

@@ -47,6 +47,19 @@ Result<std::vector<Bounded>> evaluate_with_bounds(const graph::Graph& graph, std
                                                   const BoundOptions& options = {},
                                                   std::span<const std::vector<double>> input_radius = {});
 
+/// One way in which rounding may turn out over a whole graph.
+struct Perturbed {
+  std::vector<ops::Tensor> values;  ///< of the results
+  bool jumps =
+      false;  ///< an operator that jumps (floor, comparison, arg_max, sort, ...) saw a value that rounding moved
+};
+/// Evaluates a graph with errors drawn at random: each node's result is moved by up to what `evaluate_with_bounds`
+/// would give as its own error, on operands that were moved before it. So errors travel as they do in a run, cancel and
+/// grow as the model makes them, where a running bound over many layers adds up what never comes together. Errors: as
+/// evaluate. Source: Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997.
+Result<Perturbed> evaluate_perturbed(const graph::Graph& graph, std::span<const ops::Tensor> inputs, std::uint64_t seed,
+                                     const BoundOptions& options = {});
+
 /// Error of the kernels' transcendental functions, in units in the last place of f32 or f64.
 inline constexpr double kMathUlp = 4;
 
