@@ -2,27 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include "edges.hpp"
+#include "fusewright/audit/text.hpp"
+#include "pages.hpp"
 
 namespace fusewright::audit {
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string_view name(plan::Cut::Why why) {
-  switch (why) {
-    case plan::Cut::Why::kRule: return "rule";
-    case plan::Cut::Why::kGuard: return "guard";
-    case plan::Cut::Why::kTemplate: return "template";
-    case plan::Cut::Why::kCost: return "cost";
-    case plan::Cut::Why::kOutput: return "output";
-  }
-  return "";
-}
-
-// What the group's operators move when each is a kernel of its own.
-std::int64_t bytes_before(const graph::Graph& graph, const plan::Group& group) {
+std::int64_t bytes_alone(const graph::Graph& graph, const plan::Group& group) {
   std::int64_t bytes = 0;
   const auto size = [&](const ops::Type& type) { return type.is_tensor() ? ops::byte_size(type) : 0; };
   for (const graph::NodeId id : group.nodes) {
@@ -33,114 +19,133 @@ std::int64_t bytes_before(const graph::Graph& graph, const plan::Group& group) {
   return bytes;
 }
 
-std::multimap<std::string, const plan::Cut*> cuts_by_writer(const plan::Plan& plan) {
-  std::map<plan::Value, std::string> writer;
-  for (const plan::Group& group : plan.groups)
-    for (const plan::Value v : group.outputs) writer.emplace(v, group.name);
-  std::multimap<std::string, const plan::Cut*> cuts;
-  for (const plan::Cut& cut : plan.cuts)
-    if (const auto at = writer.find(cut.value); at != writer.end()) cuts.emplace(at->second, &cut);
-  return cuts;
+std::string edge_text(const plan::Plan& plan, const Edge& edge, bool leaving) {
+  const std::string tensor = value_name(plan.graph, edge.value);
+  if (!edge.reader) return fmt::format("    {} is an output of the model\n", tensor);
+  const std::size_t other = leaving ? *edge.reader : edge.writer;
+  const std::string why =
+      edge.reason.starts_with("rule ") && edge.why == Why::kRule ? "" : fmt::format("{}: ", name(edge.why));
+  return fmt::format("    {} {} {} {}\n      {}\n", tensor, leaving ? "->" : "<-", other, plan.groups[other].name,
+                     wrapped(why + edge.reason, 8));
+}
+
+std::string group_text(const plan::Plan& plan, std::size_t g, std::size_t most_nodes) {
+  const plan::Group& group = plan.groups[g];
+  std::string out =
+      fmt::format("{} {}  [rule {}, template {}]\n", g, group.name, group.fuse_rule, ops::name(group.schedule.kind));
+  out += fmt::format("  nodes     {}\n", wrapped(listed(group.source_nodes, most_nodes), 12));
+  for (const plan::RewriteUse& use : group.rewrites)
+    out += fmt::format(
+        "  rewrite   {}\n",
+        wrapped(fmt::format("{} ({}) on {}", use.rule, use.exactness, listed(use.source_nodes, most_nodes)), 14));
+  out += fmt::format("  bytes     {} as one kernel, {} one by one\n", group.bytes, bytes_alone(plan.graph, group));
+  if (group.unsupported.empty())
+    out += fmt::format("  estimate  {}: {}\n", human_seconds(group.seconds_estimated),
+                       wrapped(group.cost_explanation, 14));
+  else
+    out += fmt::format("  no kernel {}\n", wrapped(group.unsupported, 12));
+  return out;
+}
+
+namespace {
+
+std::string table(const plan::Plan& plan) {
+  std::string out =
+      fmt::format("{:>3} {:34} {:15} {:>5} {:>8} {:>9}\n", "", "kernel", "rule", "nodes", "bytes", "estimate");
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    const plan::Group& group = plan.groups[g];
+    out +=
+        fmt::format("{:>3} {:34} {:15} {:>5} {:>8} {:>9}\n", g, shorten(group.name, 34), shorten(group.fuse_rule, 15),
+                    group.source_nodes.size(), human_bytes(group.bytes), human_seconds(group.seconds_estimated));
+  }
+  return out;
+}
+
+std::string header(const Subject& subject) {
+  const plan::Plan& plan = subject.plan;
+  const std::int64_t bytes = planned_bytes(plan);
+  std::string out =
+      fmt::format("{}\n", wrapped(fmt::format("{}, planned for {}", subject.model, subject.device.name), 0));
+  out += fmt::format("  kernels   {} instead of {}\n", plan.groups.size(), plan.unfused_kernels);
+  out += fmt::format("  bytes     {} instead of {} ({} instead of {})\n", bytes, plan.unfused_bytes, human_bytes(bytes),
+                     human_bytes(plan.unfused_bytes));
+  out += fmt::format("  estimate  {} instead of {}; no plan takes less than {} (gap {:.1f} %)\n",
+                     human_seconds(plan.extraction.cost), human_seconds(plan.unfused_seconds_estimated),
+                     human_seconds(plan.extraction.bound), 100 * plan.extraction.gap);
+  for (const std::string& reason : subject.stop_reasons) out += fmt::format("  stopped   {}\n", reason);
+  return out;
+}
+
+Json rules_json(const Subject& subject) {
+  Json json = Json::array();
+  if (subject.saturated == nullptr) return json;
+  for (const saturate::RuleTrace& rule : subject.saturated->trace.rules) {
+    if (rule.matches == 0) continue;
+    Json item = {{"rule", rule.name}, {"matches", rule.matches}, {"applied", rule.applied}, {"refused", Json::array()}};
+    const auto& guards = subject.rules.rewrites[rule.rule.index].guards;
+    for (std::size_t k = 0; k < rule.refused.size() && k < guards.size(); ++k)
+      if (rule.refused[k] > 0) item["refused"].push_back({{"guard", guards[k].text}, {"times", rule.refused[k]}});
+    json.push_back(std::move(item));
+  }
+  return json;
+}
+
+std::string rules_text(const Subject& subject) {
+  if (subject.saturated == nullptr) return {};
+  std::string out = fmt::format("\n{:38} {:>8} {:>8}  refused by\n", "rewrite", "matches", "applied");
+  for (const saturate::RuleTrace& rule : subject.saturated->trace.rules) {
+    if (rule.matches == 0) continue;
+    out += fmt::format("{:38} {:>8} {:>8}", shorten(rule.name, 38), rule.matches, rule.applied);
+    const auto& guards = subject.rules.rewrites[rule.rule.index].guards;
+    const char* separator = "  ";
+    for (std::size_t k = 0; k < rule.refused.size() && k < guards.size(); ++k) {
+      if (rule.refused[k] == 0) continue;
+      out += fmt::format("{}{} x {}", separator, rule.refused[k], shorten(guards[k].text, 48));
+      separator = "\n                                                          ";
+    }
+    out += '\n';
+  }
+  return out;
 }
 
 }  // namespace
 
-Json to_json(const plan::Plan& plan, const saturate::Saturated* saturated) {
-  Json json;
-  std::int64_t bytes = 0;
-  for (const plan::Group& group : plan.groups) bytes += group.bytes;
-  json["groups_count"] = plan.groups.size();
-  json["bytes"] = bytes;
-  json["unfused"] = {{"kernels", plan.unfused_kernels},
-                     {"bytes", plan.unfused_bytes},
-                     {"seconds_estimated", plan.unfused_seconds_estimated}};
-  json["extraction"] = {{"cost", plan.extraction.cost}, {"bound", plan.extraction.bound}, {"gap", plan.extraction.gap}};
-  const auto cuts = cuts_by_writer(plan);
-  json["groups"] = Json::array();
+Page overview(const Subject& subject) {
+  constexpr std::size_t kMostNodes = 60;
+  const plan::Plan& plan = subject.plan;
+  const Edges edges(subject);
+  Page page;
+  page.json = {{"model", subject.model},
+               {"device", subject.device.name},
+               {"kernels", plan.groups.size()},
+               {"bytes", planned_bytes(plan)},
+               {"unfused", unfused_json(plan)},
+               {"extraction", extraction_json(plan)},
+               {"stop_reasons", subject.stop_reasons},
+               {"groups", Json::array()}};
+  page.text = header(subject) + "\n" + table(plan);
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    const plan::Group& group = plan.groups[g];
-    Json item;
-    item["id"] = g;
-    item["name"] = group.name;
-    item["kind"] = schedule::name(group.schedule.kind);
-    item["fuse_rule"] = group.fuse_rule;
-    item["rewrites"] = Json::array();
-    for (const plan::RewriteUse& use : group.rewrites)
-      item["rewrites"].push_back(
-          {{"rule", use.rule}, {"exactness", use.exactness}, {"source_nodes", use.source_nodes}});
-    item["source_nodes"] = group.source_nodes;
-    item["bytes_before"] = bytes_before(plan.graph, group);
-    item["bytes"] = group.bytes;
-    item["flops"] = group.flops;
-    item["seconds_estimated"] = group.seconds_estimated;
-    item["bound_by"] = group.cost_explanation;
-    if (!group.unsupported.empty()) item["unsupported"] = group.unsupported;
+    Json item = group_json(plan, g);
+    item["bytes_before"] = bytes_alone(plan.graph, plan.groups[g]);
+    item["bound_by"] = plan.groups[g].cost_explanation;
+    if (!plan.groups[g].unsupported.empty()) item["unsupported"] = plan.groups[g].unsupported;
     item["cuts"] = Json::array();
-    for (auto [at, end] = cuts.equal_range(group.name); at != end; ++at) {
-      const plan::Cut& cut = *at->second;
-      Json c = {{"tensor", plan.graph[cut.value.node].name},
-                {"reader", cut.consumer},
-                {"why", name(cut.why)},
-                {"reason", cut.reason}};
-      if (cut.seconds_fused > 0 || cut.seconds_cut > 0) {
-        c["seconds_fused"] = cut.seconds_fused;
-        c["seconds_cut"] = cut.seconds_cut;
-      }
-      item["cuts"].push_back(std::move(c));
+    page.text += "\n" + group_text(plan, g, kMostNodes);
+    const std::vector<Edge> leaving = edges.leaving(g);
+    if (!leaving.empty()) page.text += "  ends at\n";
+    for (const Edge& edge : leaving) {
+      item["cuts"].push_back(edge.json(plan));
+      page.text += edge_text(plan, edge, true);
     }
-    json["groups"].push_back(std::move(item));
+    page.json["groups"].push_back(std::move(item));
   }
-  json["views"] = Json::array();
-  for (const plan::View& view : plan.views)
-    json["views"].push_back({{"value", plan.graph[view.value.node].name}, {"of", plan.graph[view.of.node].name}});
-  json["load_time"] = Json::array();
-  for (const graph::NodeId id : plan.load_time) json["load_time"].push_back(plan.graph[id].name);
-  json["rules"] = Json::array();
-  if (saturated != nullptr)
-    for (const saturate::RuleTrace& rule : saturated->trace.rules) {
-      if (rule.matches == 0) continue;
-      Json item = {{"rule", rule.name}, {"matches", rule.matches}, {"applied", rule.applied}};
-      const auto& guards = saturated->rules->rewrites[rule.rule.index].guards;
-      item["refused"] = Json::array();
-      for (std::size_t k = 0; k < rule.refused.size() && k < guards.size(); ++k)
-        if (rule.refused[k] > 0) item["refused"].push_back({{"guard", guards[k].text}, {"times", rule.refused[k]}});
-      json["rules"].push_back(std::move(item));
-    }
-  return json;
-}
-
-std::string to_text(const plan::Plan& plan, const saturate::Saturated* saturated) {
-  std::string out;
-  std::int64_t bytes = 0;
-  const auto cuts = cuts_by_writer(plan);
-  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    const plan::Group& group = plan.groups[g];
-    bytes += group.bytes;
-    out += fmt::format("{} {}  [{}; {}]\n", g, group.name, group.fuse_rule, schedule::name(group.schedule.kind));
-    out += fmt::format("    nodes     {}\n", fmt::join(group.source_nodes, ", "));
-    for (const plan::RewriteUse& use : group.rewrites)
-      out += fmt::format("    rewrite   {} ({}) on {}\n", use.rule, use.exactness, fmt::join(use.source_nodes, ", "));
-    out += fmt::format("    bytes     {} as one kernel, {} one by one\n", group.bytes, bytes_before(plan.graph, group));
-    if (group.unsupported.empty())
-      out += fmt::format("    estimate  {:.2f} us: {}\n", 1e6 * group.seconds_estimated, group.cost_explanation);
-    else
-      out += fmt::format("    no kernel {}\n", group.unsupported);
-    for (auto [at, end] = cuts.equal_range(group.name); at != end; ++at) {
-      const plan::Cut& cut = *at->second;
-      out += fmt::format("    cut       {} -> {}: {}: {}\n", plan.graph[cut.value.node].name,
-                         cut.consumer.empty() ? "(output)" : cut.consumer, name(cut.why), cut.reason);
-    }
-  }
-  out += fmt::format("{} groups, {} bytes; unfused {} kernels, {} bytes\n", plan.groups.size(), bytes,
-                     plan.unfused_kernels, plan.unfused_bytes);
-  out += fmt::format("estimated {:.2f} us, no plan under {:.2f} us (gap {:.1f} %); unfused {:.2f} us\n",
-                     1e6 * plan.extraction.cost, 1e6 * plan.extraction.bound, 100 * plan.extraction.gap,
-                     1e6 * plan.unfused_seconds_estimated);
-  if (saturated != nullptr)
-    for (const saturate::RuleTrace& rule : saturated->trace.rules)
-      if (rule.applied > 0)
-        out += fmt::format("rule {}: {} matches, {} applied\n", rule.name, rule.matches, rule.applied);
-  return out;
+  page.json["views"] = views_json(plan);
+  page.json["load_time"] = Json::array();
+  for (const graph::NodeId id : plan.load_time) page.json["load_time"].push_back(plan.graph[id].name);
+  page.json["rules"] = rules_json(subject);
+  page.text += rules_text(subject);
+  page.text += "\n`audit --group NAME` says more of one kernel, `--why NODE` of one node of the model.\n";
+  return page;
 }
 
 }  // namespace fusewright::audit

@@ -1,14 +1,13 @@
+#include "options.hpp"
+
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <memory>
 #include <thread>
 
-#include "commands.hpp"
+#include "help.hpp"
+#include "terminal.hpp"
 
 namespace fusewright::cli {
 
@@ -46,9 +45,12 @@ Result<std::int64_t> extent(const std::string& option, const std::string& text) 
   return *value;
 }
 
-Status read_limits(const std::string& text, saturate::Limits& limits) {
-  if (text.empty()) return {};
-  for (const std::string& part : split(text, ',')) {
+Status read_limits(const std::vector<std::string>& texts, saturate::Limits& limits) {
+  static const std::vector<std::string> kNames{"nodes", "iterations", "seconds", "bytes"};
+  std::vector<std::string> parts;
+  for (const std::string& text : texts)
+    for (std::string& part : split(text, ',')) parts.push_back(std::move(part));
+  for (const std::string& part : parts) {
     FW_TRY(const auto pair, assignment("--limit", part));
     const auto& [name, value] = pair;
     const auto amount = number<double>(value);
@@ -63,7 +65,8 @@ Status read_limits(const std::string& text, saturate::Limits& limits) {
     else if (name == "bytes")
       limits.bytes = static_cast<std::uint64_t>(*amount);
     else
-      return fail(fmt::format("--limit: no limit '{}' (there are nodes, iterations, seconds and bytes)", name));
+      return fail(fmt::format("--limit: no limit '{}' (there are {}){}", name, fmt::join(kNames, ", "),
+                              did_you_mean(name, kNames)));
   }
   return {};
 }
@@ -103,39 +106,59 @@ CLI::Validator not_negative() {
 }
 
 void add_model_options(CLI::App& command, ModelArguments& a) {
+  const auto option = [&](const char* group, const char* name, auto& into, const char* type, const char* help) {
+    return command.add_option(name, into, help)->type_name(type)->group(group)->allow_extra_args(false);
+  };
+  const auto flag = [&](const char* group, const char* name, bool& into, const char* help) {
+    command.add_flag(name, into, help)->group(group);
+  };
   command.add_option("model", a.model, "ONNX model (.onnx) or HLO text (.hlo, .txt)")->required()->type_name("MODEL");
-  command.add_option("--rules", a.rules, "rule files or folders that add to the built-in library")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command.add_flag("--no-builtin-rules", a.no_builtin_rules, "use only the rules of --rules");
-  command.add_option("--input", a.inputs, "an input's values, by its name or number")
-      ->type_name("NAME|INDEX=FILE.npy")
-      ->allow_extra_args(false);
-  command.add_option("--data", a.data, "folder of input_N (.npy or .pb) and, to compare with, output_N")
-      ->type_name("DIR");
-  command.add_option("--shape", a.shapes, "an input's extents: x=1,3,224,224")
-      ->type_name("NAME=SIZES")
-      ->allow_extra_args(false);
-  command.add_option("--dim", a.dims, "a named extent: batch=4; '*=4' for all that nothing else binds")
-      ->type_name("NAME=SIZE")
-      ->allow_extra_args(false);
-  command.add_option("--freeze", a.freeze, "make matching parameters constants; 'all' for every one without values")
-      ->type_name("GLOB")
-      ->allow_extra_args(false);
-  command.add_flag("--random-weights", a.random_weights, "replace weights by seeded random ones");
-  command.add_option("--seed", a.seed, "seed of inputs that are not given and of random weights")
-      ->check(whole_number());
-  command.add_option("--device", a.device, "where to run: cpu, sim, cuda")->capture_default_str()->type_name("DEVICE");
-  command.add_option("--device-file", a.device_file, "device description to plan for (a name, or a .json file)")
-      ->type_name("NAME|FILE");
-  command.add_option("--exactness", a.exactness, "classes of rules that may be used")
+
+  constexpr const char* kModel = "Model and inputs";
+  option(
+      kModel, "--input", a.inputs, "NAME|INDEX=FILE.npy",
+      "values of an input, by its name or its number from 0; may be repeated. Inputs not given are made from --seed: "
+      "floats N(0,1), integers uniform in [0,8), pred even");
+  option(kModel, "--data", a.data, "DIR",
+         "folder of input_N and output_N (.npy or .pb): outputs are compared with what is stored");
+  option(kModel, "--shape", a.shapes, "NAME=SIZES", "extents of an input, as in x=1,3,224,224; may be repeated");
+  option(kModel, "--dim", a.dims, "NAME=SIZE",
+         "a named extent, as in batch=4; '*=4' for all that nothing else binds; may be repeated");
+  option(kModel, "--freeze", a.freeze, "GLOB",
+         "make the parameters whose names match constants, so that they are folded; 'all' for every one without "
+         "--input or --data; may be repeated");
+  flag(kModel, "--random-weights", a.random_weights,
+       "replace float weights by seeded random ones: He-scaled from rank 2 on, else uniform in [0.5, 2]");
+  option(kModel, "--seed", a.seed, "N", "of inputs that are not given and of random weights")
+      ->check(whole_number())
+      ->capture_default_str();
+
+  constexpr const char* kRules = "Rules and search";
+  option(kRules, "--rules", a.rules, "DIR|FILE", "rule files that add to the built-in library; may be repeated");
+  flag(kRules, "--no-builtin-rules", a.no_builtin_rules, "use only the rules of --rules");
+  flag(kRules, "--no-fuse", a.no_fuse, "no rules at all: every operator a kernel of its own");
+  option(kRules, "--exactness", a.exactness, "CLASS,...",
+         "what rules may change in the numbers: bitexact, reassociating, contracting, factoring, approximate, "
+         "excess_precision")
+      ->capture_default_str();
+  option(kRules, "--limit", a.limits, "NAME=N,...",
+         "bounds of the search: nodes=N, iterations=N, seconds=S, bytes=B (of memory); the best plan so far is kept");
+
+  constexpr const char* kMachine = "Machine";
+  option(kMachine, "--device-file", a.device_file, "NAME|FILE",
+         "description of the machine to plan for: a name from backends/devices, or a .json file");
+  option(kMachine, "--threads", a.threads, "N",
+         "threads to run with, 0 for one on each core; plans and results do not depend on it")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  flag("Output", "--json", a.json, "print one JSON object (docs/JSON.md)");
+}
+
+void add_device_option(CLI::App& command, ModelArguments& a) {
+  command.add_option("--device", a.device, "cpu, sim (the GPU kernels, simulated) or cuda")
       ->capture_default_str()
-      ->type_name("CLASS,...");
-  command.add_option("--limit", a.limit, "bounds of the search: nodes=N,iterations=N,seconds=S,bytes=B")
-      ->type_name("NAME=N,...");
-  command.add_flag("--no-fuse", a.no_fuse, "every operator as a kernel of its own");
-  command.add_option("--threads", a.threads, "threads to run with; 0 for one on each core")->check(CLI::Range(0, 1024));
-  command.add_flag("--json", a.json, "print one JSON object");
+      ->type_name("DEVICE")
+      ->group("Machine");
 }
 
 Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
@@ -162,7 +185,7 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
     FW_TRY(const auto pair, assignment("--dim", text));
     FW_TRY(o.dims[pair.first], extent("--dim " + pair.first, pair.second));
   }
-  FW_TRY_STATUS(read_limits(a.limit, o.limits));
+  FW_TRY_STATUS(read_limits(a.limits, o.limits));
   FW_TRY(o.inputs, driver::read_inputs(input_files(a)));
   if (!a.data.empty()) {
     FW_TRY(o.data, driver::read_data(a.data));
@@ -173,28 +196,6 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
 
 int thread_count(const ModelArguments& a) {
   return a.threads > 0 ? a.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-int report(const Error& error) {
-  std::fputs(print_error(error).c_str(), stderr);
-  switch (error.kind) {
-    case ErrorKind::kInput:
-    case ErrorKind::kUnsupported: return kBadInput;
-    case ErrorKind::kResource: return kNoResources;
-    case ErrorKind::kCheckFailed: return kWrong;
-  }
-  return kBadInput;
-}
-
-std::function<void(const std::string&)> progress_line() {
-  if (isatty(STDERR_FILENO) == 0) return {};
-  const auto start = std::chrono::steady_clock::now();
-  return [start](const std::string& phase) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (seconds > 1) fmt::print(stderr, "\r\033[K[{:.0f} s] {}", seconds, phase);
-    if (phase.empty()) fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
-  };
 }
 
 }  // namespace fusewright::cli

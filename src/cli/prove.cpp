@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <filesystem>
 #include <mutex>
 
 #include "commands.hpp"
+#include "fusewright/driver/compile.hpp"
+#include "fusewright/driver/rule_tests.hpp"
 #include "fusewright/prove/report.hpp"
+#include "terminal.hpp"
 
 namespace fusewright::cli {
 
@@ -22,12 +23,7 @@ Result<int> prove_rules(const ProveArguments& args) {
   FW_TRY(const auto rules, driver::load_rules(args.rules, true));
   prove::Options options;
   options.only = args.only;
-  for (const SourcePtr& source : rules->sources)
-    for (const std::string& path : args.rules) {
-      std::error_code error;
-      const auto in = std::filesystem::relative(source->name, path, error);
-      if (!error && !in.empty() && *in.begin() != "..") options.files.push_back(source->name);
-    }
+  options.files = driver::sources_under(*rules, args.rules);
   if (options.files.empty()) return fail(fmt::format("{}: no rule files", fmt::join(args.rules, ", ")));
   const auto progress = progress_line();
   std::mutex lock;
@@ -51,20 +47,19 @@ Result<int> prove_rules(const ProveArguments& args) {
 
 }  // namespace
 
-void add_prove(CLI::App& app, int& exit) {
+void add_prove(CLI::App& app, Outcome& outcome) {
   auto args = std::make_shared<ProveArguments>();
-  CLI::App* command =
-      app.add_subcommand("prove", "Prove rules, search for counterexamples, and say what is known of each");
-  command->add_option("rules", args->rules, "rule files or folders")->required()->type_name("RULES");
-  command->add_option("--rule", args->only, "only this rewrite, operator or fuse rule")
+  CLI::App& command =
+      add_command(app, outcome, "prove", "Prove rules, search for counterexamples, and say what is known of each",
+                  "  fusewright prove my-rules/\n"
+                  "  fusewright prove rules/ --rule conv-scale-fold --strict\n",
+                  args, prove_rules);
+  command.add_option("rules", args->rules, "rule files or folders")->required()->type_name("RULES...");
+  command.add_option("--rule", args->only, "only this rewrite, operator or fuse rule; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command->add_flag("--strict", args->strict, "fail when a rule is neither proved nor exhausted");
-  command->add_flag("--json", args->json, "print one JSON object");
-  command->callback([args, &exit] {
-    const Result<int> code = prove_rules(*args);
-    exit = code ? *code : report(code.error());
-  });
+  command.add_flag("--strict", args->strict, "fail when a rule is neither proved nor exhausted");
+  command.add_flag("--json", args->json, "print one JSON object (docs/JSON.md)");
 }
 
 }  // namespace fusewright::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "fusewright/extract/extract.hpp"
 #include "fusewright/interpret/inputs.hpp"
@@ -96,6 +97,19 @@ Status run_fuse(const rule::RuleSet& rules, const TestCase& test, const graph::G
 }
 
 }  // namespace
+
+std::vector<std::string> sources_under(const rule::RuleSet& rules, const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const SourcePtr& source : rules.sources)
+    for (const std::string& path : paths) {
+      std::error_code error;
+      const auto in = std::filesystem::relative(source->name, path, error);
+      if (error || in.empty() || *in.begin() == "..") continue;
+      files.push_back(source->name);
+      break;
+    }
+  return files;
+}
 
 Result<std::vector<RuleTestResult>> run_rule_tests(std::shared_ptr<const rule::RuleSet> rules,
                                                    const cost::Device& device, const std::vector<std::string>& files) {

@@ -70,6 +70,19 @@ struct Inside {
 
 using Assignment = std::vector<std::uint32_t>;  // segment of each node
 
+// Why an operator finds no segment, going forward (producers first) or backward.
+std::string no_place(const Graph& graph, NodeId node, const std::vector<Segment>& segments,
+                     const std::vector<std::uint32_t>& filled, bool forward) {
+  const std::string& op = graph.info(node).name;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    if (!segments[s].ops.contains(graph[node].op)) continue;
+    if (filled[s] >= segments[s].max) return fmt::format("`{}` has its {}, and here is another", segments[s].text, op);
+    return fmt::format("{} would have to stand {} `{}`, where no segment takes it", op, forward ? "behind" : "before",
+                       segments[s].text);
+  }
+  return fmt::format("it takes no {}", op);
+}
+
 // Puts every node into the first segment that it can stand in, producers first; or, from the other end, into the last
 // one. Either finds an assignment for every chain whose closures and single operators do not compete for the same nodes
 // twice.
@@ -93,8 +106,7 @@ std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& 
       if (s.ops.contains(op) && filled[static_cast<std::size_t>(at)] < s.max) break;
       at += forward ? 1 : -1;
     }
-    if (at < 0 || at >= count)
-      return std::unexpected(fmt::format("no segment takes {} here", graph.info(inside.nodes[node]).name));
+    if (at < 0 || at >= count) return std::unexpected(no_place(graph, inside.nodes[node], segments, filled, forward));
     segment[node] = static_cast<std::uint32_t>(at);
     ++filled[static_cast<std::size_t>(at)];
   }

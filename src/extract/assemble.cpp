@@ -4,6 +4,7 @@
 #include <queue>
 #include <set>
 
+#include "fusewright/plan/sources.hpp"
 #include "fusewright/support/check.hpp"
 
 namespace fusewright::extract {
@@ -95,12 +96,7 @@ class Assembler {
     out.fuse_rule = m.eval.rule != nullptr ? m.eval.rule->name : "single";
     out.nodes = m.nodes;
     out.unsupported = m.unsupported;
-    graph::SourceSet sources;
-    for (const NodeId id : m.nodes) sources = graph::merge(sources, graph_[id].sources);
-    for (const graph::SourceId s : sources) out.source_nodes.push_back(graph_.sources[s.index].name);
-    std::sort(out.source_nodes.begin(), out.source_nodes.end());
-    out.inputs = m.eval.inputs;
-    out.outputs = m.eval.outputs;
+    out.source_nodes = sources_.names(m.nodes);
     if (!m.unsupported.empty()) {
       out.region.captures = static_cast<std::uint32_t>(out.inputs.size());
       out.region.outputs.resize(out.outputs.size());
@@ -179,6 +175,7 @@ class Assembler {
   const NodeFacts& facts_;
   std::vector<std::vector<std::uint32_t>> computed_in_;  // by node
   std::vector<std::uint32_t> order_;
+  plan::Sources sources_;
 };
 
 }  // namespace

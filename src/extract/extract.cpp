@@ -6,6 +6,7 @@
 
 #include "bound.hpp"
 #include "fusewright/egraph/explain.hpp"
+#include "fusewright/plan/sources.hpp"
 
 namespace fusewright::extract {
 
@@ -25,23 +26,34 @@ class RewriteUses {
     }
   }
 
-  std::vector<plan::RewriteUse> of(const plan::Plan& plan, const plan::Group& group) {
+  std::vector<plan::RewriteUse> of(const plan::Plan& plan, const plan::Sources& sources, const plan::Group& group) {
     std::set<ApplicationId> applications;
-    for (const graph::NodeId id : group.nodes) collect(plan.graph[id].name, applications);
+    // Shared constants owe their form to whichever node of the model was first to use them.
+    const bool only_constants =
+        std::all_of(group.nodes.begin(), group.nodes.end(), [&](graph::NodeId id) { return sources.is_constant(id); });
+    for (const graph::NodeId id : group.nodes)
+      if (only_constants || !sources.is_constant(id)) collect(plan.graph[id].name, applications);
     std::map<std::pair<std::string, std::string>, std::set<std::string>> uses;
     egraph::Provenance provenance(in_.imported.egraph);
     for (const ApplicationId id : applications) {
       const auto pattern = in_.imported.egraph[id].pattern;
       const rule::RewriteRule& rule = in_.rewrites[in_.program.patterns[pattern.index].rule.index];
-      auto& sources = uses[{rule.name, rule::to_string(rule.exactness)}];
+      auto& names = uses[{rule.name, rule::to_string(rule.exactness)}];
       egraph::Decoded match;
       egraph::decode(in_.imported.egraph, in_.program, pattern, in_.imported.egraph.matched(id), false, match);
       for (const ENodeId n : match.nodes)
-        if (n.valid())
-          for (const graph::SourceId s : provenance.sources(n)) sources.insert(in_.source.sources[s.index].name);
+        if (n.valid() && !in_.imported.egraph.fact(egraph::term(n)).constant())
+          for (const graph::SourceId s : provenance.sources(n)) names.insert(in_.source.sources[s.index].name);
     }
+    // What was applied to other groups' nodes alone made something shared: a constant, mostly.
+    const std::set<std::string> own(group.source_nodes.begin(), group.source_nodes.end());
+    std::erase_if(uses, [&](auto& use) {
+      const bool had = !use.second.empty();
+      std::erase_if(use.second, [&](const std::string& name) { return !own.contains(name); });
+      return had && use.second.empty();
+    });
     std::vector<plan::RewriteUse> out;
-    for (const auto& [key, sources] : uses) out.push_back({key.first, key.second, {sources.begin(), sources.end()}});
+    for (const auto& [key, names] : uses) out.push_back({key.first, key.second, {names.begin(), names.end()}});
     return out;
   }
 
@@ -104,7 +116,12 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
   set_bound(plan, lower_bound(input.imported, input.device));
   if (input.imported.egraph.records()) {
     RewriteUses uses(input, chosen);
-    for (plan::Group& group : plan.groups) group.rewrites = uses.of(plan, group);
+    const plan::Sources sources(plan.graph);
+    for (plan::Group& group : plan.groups) group.rewrites = uses.of(plan, sources, group);
+  }
+  for (const graph::Node& node : plan.graph.nodes) {
+    const auto at = chosen.find(node.name);
+    plan.terms.push_back(at != chosen.end() ? plan::TermId(at->second.index) : plan::TermId());
   }
   FW_TRY(const plan::Plan unfused, plan_unfused(input.source, input.device));
   set_unfused(plan, unfused);

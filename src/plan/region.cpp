@@ -30,6 +30,30 @@ bool is_scalar_constant(const Graph& graph, Value v) {
          std::get<ops::TensorHandle>(*value)->elements() == 1 && std::get<ops::TensorHandle>(*value)->dims.empty();
 }
 
+/// The value that is spread over this one's extents, or itself.
+Value unspread(const Graph& graph, Value v) {
+  while (graph.info(v.node).name == "broadcast" || graph.info(v.node).name == "reshape") v = graph[v.node].operands[0];
+  return v;
+}
+
+bool is_zero(const Graph& graph, Value v) {
+  v = unspread(graph, v);
+  return is_scalar_constant(graph, v) && ops::get_double(*graph[v.node].attrs.get<ops::TensorHandle>("value"), 0) == 0;
+}
+
+bool is_vector(const Graph& graph, Value v) {
+  return graph.info(v.node).name == "broadcast" && graph.type(unspread(graph, v)).shape.size() == 1;
+}
+
+/// What people call the operator: with these operands, often by another name.
+std::string word_for(const Graph& graph, NodeId id) {
+  const std::string& op = graph.info(id).name;
+  const auto& operands = graph[id].operands;
+  if (op == "max" && (is_zero(graph, operands[0]) || is_zero(graph, operands[1]))) return "relu";
+  if (op == "add" && (is_vector(graph, operands[0]) || is_vector(graph, operands[1]))) return "bias";
+  return op;
+}
+
 }  // namespace
 
 Result<Region> make_region(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
@@ -95,11 +119,12 @@ std::string group_name(const Graph& graph, const std::vector<NodeId>& nodes, std
     if (info.op_class == ops::OpClass::kSource || info.name == "broadcast" || info.name == "reshape") {
       if (nodes.size() > 1) continue;
     }
-    if (info.name == previous) continue;
-    previous = info.name;
-    if (out.size() + 1 + info.name.size() > kLongest) break;
+    const std::string word = word_for(graph, id);
+    if (word == previous) continue;
+    previous = word;
+    if (out.size() + 1 + word.size() > kLongest) break;
     if (!out.empty()) out += '_';
-    for (const char c : info.name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    for (const char c : word) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   }
   if (out.empty()) out = nodes.empty() ? "copy" : graph.info(nodes.front()).name;
   return fmt::format("{}_{}", out, number);

@@ -164,6 +164,19 @@ TEST_CASE("a false rule is found by the check, though every kernel computes what
   CHECK(ran.err.find("against the model as imported") != std::string::npos);
 }
 
+TEST_CASE("a rule that is false by one part in ten thousand is found", "[cli]") {
+  Scratch scratch;
+  const std::string rules = scratch.write(
+      "lie.fuse", "/// Nearly true.\nrewrite lie exactness(bitexact) {\n  match log(exp(x))\n  to x * 1.0001\n}\n");
+  const std::string model =
+      scratch.write("m.hlo", module_of("  x = f32[64] parameter(0)\n  e = f32[64] exponential(x)\n  l = f32[64] "
+                                       "log(e)\n  ROOT o = f32[64] sine(l)\n"));
+  CHECK(run("run " + model + " --check").code == 0);
+  const Ran ran = run("run " + model + " --check --rules " + rules);
+  CHECK(ran.code == 1);
+  CHECK(ran.err.find("rounding moves it by") != std::string::npos);
+}
+
 TEST_CASE("a batch of nothing runs", "[cli]") {
   CHECK(run("run " + example("digits/model.onnx") + " --dim batch=0").code == 0);
 }

@@ -19,6 +19,9 @@ struct RuleTestResult {
   Span span;
 };
 
+/// Names of the rule set's sources that lie at or below these paths, whatever else they include.
+std::vector<std::string> sources_under(const rule::RuleSet& rules, const std::vector<std::string>& paths);
+
 /// Builds each example's graph, saturates it with the rules and plans it for a device: a `test` passes when its rule
 /// fired and all that it states came out, a `reject` when its rule did not fire, for the guard that it names.
 /// @param files  examples from sources of these names only; empty for all.

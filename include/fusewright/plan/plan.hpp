@@ -13,6 +13,7 @@ namespace fusewright::plan {
 using graph::NodeId;
 using graph::Value;
 using GroupId = Id<struct GroupTag>;
+using TermId = Id<struct PlanTermTag>;
 
 /// One application of a rewrite that a group's nodes owe their form to.
 struct RewriteUse {
@@ -47,7 +48,7 @@ struct View {
 
 /// Why an edge between two groups was not fused.
 struct Cut {
-  enum class Why : std::uint8_t { kRule, kGuard, kTemplate, kCost, kOutput };
+  enum class Why : std::uint8_t { kRule, kGuard, kTemplate, kCycle, kCost, kOutput };
   Value value;           ///< the tensor that is materialised
   std::string consumer;  ///< group that reads it ("" for a graph output)
   Why why = Why::kCost;
@@ -66,6 +67,7 @@ struct Extraction {
 /// The whole decision: a graph of primitive operators and how its nodes are grouped. Groups are in execution order.
 struct Plan {
   graph::Graph graph;
+  std::vector<TermId> terms;  ///< by node of `graph`: the e-node that it was chosen as, by number; invalid for others
   std::vector<NodeId>
       load_time;  ///< nodes computed once when the model is loaded (folded weights), topological; constants not listed
   std::vector<Group> groups;

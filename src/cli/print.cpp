@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "commands.hpp"
+#include "fusewright/frontend/hlo/export.hpp"
+#include "options.hpp"
+
+namespace fusewright::cli {
+
+namespace {
+
+struct PrintArguments {
+  ModelArguments model;
+  bool before = false, after = false;
+};
+
+/// XLA's word for what a kernel of this template is.
+std::string fusion_kind(ops::Template kind) {
+  switch (kind) {
+    case ops::Template::kLoop:
+    case ops::Template::kMove: return "kLoop";
+    case ops::Template::kReduce:
+    case ops::Template::kRow: return "kInput";
+    case ops::Template::kContract:
+    case ops::Template::kConv: return "kOutput";
+    case ops::Template::kWindow:
+    case ops::Template::kSort:
+    case ops::Template::kScatter:
+    case ops::Template::kHorizontal: break;
+  }
+  return "kCustom";
+}
+
+/// As HLO text where the model has a meaning there, else as a listing in comments.
+std::string text_before(const graph::Graph& imported) {
+  if (const Result<std::string> text = frontend_hlo::export_hlo(imported)) return *text;
+  std::string out;
+  std::istringstream lines(graph::print(imported));
+  for (std::string line; std::getline(lines, line);) out += "// " + line + '\n';
+  return out;
+}
+
+Result<std::string> text_after(const plan::Plan& plan) {
+  std::vector<frontend_hlo::FusionGroup> groups;
+  for (const plan::Group& group : plan.groups)
+    if (group.nodes.size() > 1)
+      groups.push_back({group.name, fusion_kind(group.schedule.kind), group.nodes, group.inputs, group.outputs});
+  return frontend_hlo::export_hlo(plan.graph, groups);
+}
+
+Result<int> print(const PrintArguments& args) {
+  FW_TRY(const driver::CompileOptions options, compile_options(args.model));
+  FW_TRY(const driver::Compilation c, driver::plan(options));
+  if (options.progress) options.progress("");
+  const bool both = args.before == args.after;
+  std::string before, after;
+  if (both || args.before) before = text_before(c.imported);
+  if (both || args.after) {
+    FW_TRY(after, text_after(*c.plan));
+  }
+  if (args.model.json) {
+    nlohmann::ordered_json json = {{"model", args.model.model}};
+    if (!before.empty()) json["before"] = before;
+    if (!after.empty()) json["after"] = after;
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}{}{}", before, both ? "// -----\n" : "", after);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_print(CLI::App& app, Outcome& outcome) {
+  auto args = std::make_shared<PrintArguments>();
+  CLI::App& command = add_command(app, outcome, "print",
+                                  "Print the graph as read, and as HLO text in which each kernel is a fusion "
+                                  "instruction",
+                                  "  fusewright print model.hlo\n"
+                                  "  fusewright print model.onnx --dim batch=4 --after > fused.hlo\n",
+                                  args, print);
+  add_model_options(command, args->model);
+  add_device_option(command, args->model);
+  command.add_flag("--before", args->before, "only the graph as read")->group("Output");
+  command.add_flag("--after", args->after, "only the fused module")->group("Output");
+}
+
+}  // namespace fusewright::cli

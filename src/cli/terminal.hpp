@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "fusewright/support/result.hpp"
+
+namespace fusewright::cli {
+
+enum class Colour { kRed, kGreen, kYellow, kCyan, kBold };
+/// The text in colour, where the stream is a terminal and NO_COLOR is not set.
+std::string paint(std::FILE* stream, Colour colour, std::string_view text);
+
+/// Prints the error to stderr and, for commands with `--json`, as one object to stdout; gives the exit code of its
+/// kind.
+int report(const Error& error, bool json);
+/// Place, message, notes and suggestion of each.
+nlohmann::ordered_json to_json(const std::vector<Diagnostic>& diagnostics);
+/// Prints warnings and notes to stderr.
+void print_warnings(const std::vector<Diagnostic>& diagnostics);
+
+/// A line on the terminal that names the phase of work that takes longer than a second, with the seconds gone by;
+/// silent where stderr is not a terminal. The line is cleared by an empty phase, and when the last copy is gone.
+std::function<void(const std::string& phase)> progress_line();
+
+}  // namespace fusewright::cli

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "program.hpp"
+
+using namespace fusewright::tests;
+using nlohmann::json;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+json audit(const std::string& arguments) {
+  const Ran ran = run("audit " + arguments + " --json");
+  INFO(ran.err);
+  REQUIRE(ran.code == 0);
+  return ran.json();
+}
+
+const std::string kDigits = example("digits/model.onnx") + " --dim batch=8";
+
+json group_with(const json& report, const std::string& node) {
+  for (const json& group : report["groups"])
+    for (const json& name : group["nodes"])
+      if (name == node) return group;
+  FAIL("no group has " << node);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the audit says of every tensor that leaves a kernel why it does", "[cli][audit]") {
+  for (const std::string& model : {kDigits, example("encoder/model.hlo"), example("elementwise.hlo")}) {
+    const json report = audit(model);
+    std::size_t outputs = 0;
+    for (const json& group : report["groups"]) {
+      CHECK(group["bytes_before"].get<std::int64_t>() >= 0);
+      REQUIRE_FALSE(group["cuts"].empty());
+      for (const json& cut : group["cuts"]) {
+        CHECK_FALSE(cut["reason"].get<std::string>().empty());
+        if (cut["why"] == "cost") CHECK(cut["seconds_fused"].get<double>() > 0);
+        outputs += cut["why"] == "output" ? 1 : 0;
+      }
+    }
+    CHECK(outputs == 1);
+  }
+}
+
+TEST_CASE("a kernel's nodes are those that it computes, though constants are shared", "[cli][audit]") {
+  const json report = audit(kDigits);
+  const json stem = group_with(report, "stem_conv");
+  CHECK(stem["nodes"] == json({"stem_bn", "stem_conv", "stem_relu"}));
+  CHECK(stem["name"].get<std::string>().starts_with("conv_bias_relu"));
+}
+
+TEST_CASE("a group is shown in depth: schedule, cost, and rules that replay", "[cli][audit]") {
+  const json stem = group_with(audit(kDigits), "stem_conv");
+  const std::string name = stem["name"];
+  const json group = audit(kDigits + " --group " + name);
+  CHECK(group == audit(kDigits + " --group " + std::to_string(stem["id"].get<int>())));
+  CHECK(group["cost"]["seconds"] == group["seconds_estimated"]);
+  CHECK(group["schedule"]["template"] == "conv");
+  CHECK(group["derivation"]["replays"] == true);
+  CHECK(group["derivation"]["applications"].get<int>() > 0);
+  bool folded = false;
+  for (const json& node : group["derivation"]["nodes"])
+    for (const json& step : node["steps"]) folded = folded || step.contains("rule");
+  CHECK(folded);
+  const Ran text = run("audit " + kDigits + " --group " + name);
+  CHECK(has(text.out, "replayed from the model's nodes alone"));
+  CHECK(has(text.out, "fusion.fuse:"));
+}
+
+TEST_CASE("a node is followed to its kernel, and every fuse rule says why it goes no further", "[cli][audit]") {
+  const json why = audit(kDigits + " --why global_pool");
+  CHECK(why["op"] == "GlobalAveragePool");
+  REQUIRE_FALSE(why["computed"].empty());
+  REQUIRE_FALSE(why["cuts"].empty());
+  std::size_t priced = 0;
+  for (const json& cut : why["cuts"])
+    for (const json& attempt : cut["attempts"]) {
+      CHECK_FALSE(attempt["reason"].get<std::string>().empty());
+      priced += attempt["why"] == "cost" ? 1 : 0;
+    }
+  CHECK(priced > 0);
+  CHECK(std::any_of(why["rules"].begin(), why["rules"].end(),
+                    [](const json& rule) { return rule["rule"] == "expand-reduce-mean"; }));
+  const json inside = audit(example("elementwise.hlo") + " --why add");
+  CHECK(inside["cuts"].empty());
+  CHECK(inside["line"].get<int>() > 0);
+}
+
+TEST_CASE("audits of a group and of a node are the same each time, also without fusion", "[cli][audit]") {
+  for (const std::string& arguments :
+       {kDigits + " --group 0", kDigits + " --why stem_conv", kDigits + " --no-fuse", kDigits + " --no-fuse --group 3",
+        kDigits + " --no-fuse --why stem_bn", example("encoder/model.hlo") + " --device sim"}) {
+    INFO(arguments);
+    for (const char* form : {"", " --json"}) {
+      const Ran first = run("audit " + arguments + form + " --threads 1"), second = run("audit " + arguments + form);
+      CHECK(first.code == 0);
+      CHECK(first.out == second.out);
+    }
+  }
+}
