@@ -23,16 +23,22 @@ std::string edge_text(const plan::Plan& plan, const Edge& edge, bool leaving) {
   const std::string tensor = value_name(plan.graph, edge.value);
   if (!edge.reader) return fmt::format("    {} is an output of the model\n", tensor);
   const std::size_t other = leaving ? *edge.reader : edge.writer;
-  const std::string why =
-      edge.reason.starts_with("rule ") && edge.why == Why::kRule ? "" : fmt::format("{}: ", name(edge.why));
-  return fmt::format("    {} {} {} {}\n      {}\n", tensor, leaving ? "->" : "<-", other, plan.groups[other].name,
-                     wrapped(why + edge.reason, 8));
+  return fmt::format("    {} {} {} {}\n", tensor, leaving ? "->" : "<-", other, plan.groups[other].name);
+}
+
+std::string reason_text(const Edge& edge) {
+  if (!edge.reader) return {};
+  const bool plain = edge.why == Why::kRule && edge.reason.starts_with("rule ");
+  return fmt::format("      {}\n",
+                     wrapped(plain ? edge.reason : fmt::format("{}: {}", name(edge.why), edge.reason), 8));
 }
 
 std::string group_text(const plan::Plan& plan, std::size_t g, std::size_t most_nodes) {
   const plan::Group& group = plan.groups[g];
-  std::string out =
-      fmt::format("{} {}  [rule {}, template {}]\n", g, group.name, group.fuse_rule, ops::name(group.schedule.kind));
+  std::string out = wrapped(fmt::format("{} {} [rule {}, template {}]", g, group.name, group.fuse_rule,
+                                        ops::name(group.schedule.kind)),
+                            4) +
+                    '\n';
   out += fmt::format("  nodes     {}\n", wrapped(listed(group.source_nodes, most_nodes), 12));
   for (const plan::RewriteUse& use : group.rewrites)
     out += fmt::format(
@@ -69,10 +75,10 @@ std::string header(const Subject& subject) {
   out += fmt::format("  kernels   {} instead of {}\n", plan.groups.size(), plan.unfused_kernels);
   out += fmt::format("  bytes     {} instead of {} ({} instead of {})\n", bytes, plan.unfused_bytes, human_bytes(bytes),
                      human_bytes(plan.unfused_bytes));
-  out += fmt::format("  estimate  {} instead of {}; no plan takes less than {} (gap {:.1f} %)\n",
+  out += fmt::format("  estimate  {} instead of {}; none under {} (gap {:.1f} %)\n",
                      human_seconds(plan.extraction.cost), human_seconds(plan.unfused_seconds_estimated),
                      human_seconds(plan.extraction.bound), 100 * plan.extraction.gap);
-  for (const std::string& reason : subject.stop_reasons) out += fmt::format("  stopped   {}\n", reason);
+  for (const std::string& reason : subject.stop_reasons) out += fmt::format("  stopped   {}\n", wrapped(reason, 12));
   return out;
 }
 
@@ -92,18 +98,15 @@ Json rules_json(const Subject& subject) {
 
 std::string rules_text(const Subject& subject) {
   if (subject.saturated == nullptr) return {};
-  std::string out = fmt::format("\n{:38} {:>8} {:>8}  refused by\n", "rewrite", "matches", "applied");
+  std::string out = fmt::format("\n{:60} {:>8} {:>8}\n", "rewrite", "matches", "applied");
   for (const saturate::RuleTrace& rule : subject.saturated->trace.rules) {
     if (rule.matches == 0) continue;
-    out += fmt::format("{:38} {:>8} {:>8}", shorten(rule.name, 38), rule.matches, rule.applied);
+    out += fmt::format("{:60} {:>8} {:>8}\n", shorten(rule.name, 60), rule.matches, rule.applied);
     const auto& guards = subject.rules.rewrites[rule.rule.index].guards;
-    const char* separator = "  ";
-    for (std::size_t k = 0; k < rule.refused.size() && k < guards.size(); ++k) {
-      if (rule.refused[k] == 0) continue;
-      out += fmt::format("{}{} x {}", separator, rule.refused[k], shorten(guards[k].text, 48));
-      separator = "\n                                                          ";
-    }
-    out += '\n';
+    for (std::size_t k = 0; k < rule.refused.size() && k < guards.size(); ++k)
+      if (rule.refused[k] > 0)
+        out +=
+            fmt::format("    {}\n", wrapped(fmt::format("refused {} times: {}", rule.refused[k], guards[k].text), 8));
   }
   return out;
 }
@@ -133,9 +136,11 @@ Page overview(const Subject& subject) {
     page.text += "\n" + group_text(plan, g, kMostNodes);
     const std::vector<Edge> leaving = edges.leaving(g);
     if (!leaving.empty()) page.text += "  ends at\n";
-    for (const Edge& edge : leaving) {
-      item["cuts"].push_back(edge.json(plan));
-      page.text += edge_text(plan, edge, true);
+    for (std::size_t i = 0; i < leaving.size(); ++i) {
+      item["cuts"].push_back(leaving[i].json(plan));
+      page.text += edge_text(plan, leaving[i], true);
+      const bool shared = i + 1 < leaving.size() && leaving[i].reason == leaving[i + 1].reason;  // said once
+      if (!shared) page.text += reason_text(leaving[i]);
     }
     page.json["groups"].push_back(std::move(item));
   }
@@ -144,7 +149,7 @@ Page overview(const Subject& subject) {
   for (const graph::NodeId id : plan.load_time) page.json["load_time"].push_back(plan.graph[id].name);
   page.json["rules"] = rules_json(subject);
   page.text += rules_text(subject);
-  page.text += "\n`audit --group NAME` says more of one kernel, `--why NODE` of one node of the model.\n";
+  page.text += "\n`audit --group NAME` says more of a kernel, `--why NODE` of a node of the model.\n";
   return page;
 }
 

@@ -7,6 +7,7 @@
 #include "derive.hpp"
 #include "fusewright/audit/audit.hpp"
 #include "fusewright/audit/text.hpp"
+#include "fusewright/support/names.hpp"
 #include "pages.hpp"
 
 namespace fusewright::audit {
@@ -22,10 +23,7 @@ Result<std::size_t> find_group(const plan::Plan& plan, const std::string& given)
     if (plan.groups[g].name == given) return g;
     names.push_back(plan.groups[g].name);
   }
-  const std::string near = nearest(given, names);
-  return fail(fmt::format("no group '{}' (there are 0 to {}, and their names){}", given,
-                          static_cast<std::int64_t>(names.size()) - 1,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  return fail(unknown_name("group", given, names));
 }
 
 std::string place(const Span& span) {
@@ -193,7 +191,7 @@ Result<Page> group_page(const Subject& subject, const std::string& given) {
     if (!all.empty()) page.text += leaving ? "  ends at\n" : "  begins at\n";
     for (const Edge& edge : all) {
       Json item = edge.json(plan);
-      page.text += edge_text(plan, edge, leaving);
+      page.text += edge_text(plan, edge, leaving) + reason_text(edge);
       if (edge.reader) {
         const std::vector<Attempt> attempts = edges.attempts(edge.writer, *edge.reader);
         item["writer"] = plan.groups[edge.writer].name;

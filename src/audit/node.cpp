@@ -7,6 +7,7 @@
 #include "fusewright/audit/audit.hpp"
 #include "fusewright/audit/text.hpp"
 #include "fusewright/plan/sources.hpp"
+#include "fusewright/support/names.hpp"
 #include "pages.hpp"
 
 namespace fusewright::audit {
@@ -42,9 +43,7 @@ Result<Found> find_node(const Subject& subject, const std::string& given) {
     if (graph[id].name == given) return Found{given, graph.info(id).name, {}, {}, {id}};
     names.push_back(graph[id].name);
   }
-  const std::string near = nearest(given, names);
-  return fail(fmt::format("no node '{}' in the model or the plan{}", given,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  return fail(unknown_name("node", given, names));
 }
 
 /// Where one node of the plan is computed.
@@ -134,7 +133,7 @@ Result<Page> node_page(const Subject& subject, const std::string& given) {
     for (const std::size_t g : groups)
       for (const Edge& edge : leaving ? edges.leaving(g) : edges.entering(g)) {
         if (!concerns(subject, edge, nodes)) continue;
-        text += edge_text(plan, edge, leaving);
+        text += edge_text(plan, edge, leaving) + reason_text(edge);
         Json item = edge.json(plan);
         item["writer"] = plan.groups[edge.writer].name;
         if (edge.reader) {

@@ -37,13 +37,13 @@ Result<int> audit(const AuditArguments& args) {
 
 void add_audit(CLI::App& app, Outcome& outcome) {
   auto args = std::make_shared<AuditArguments>();
-  CLI::App& command = add_command(
-      app, outcome, "audit", "Say which rules made each kernel, what it saves, and why it ends where it does",
-      "  fusewright audit model.onnx --dim batch=4\n"
-      "  fusewright audit model.onnx --group conv_bias_relu_4\n"
-      "  fusewright audit model.onnx --why global_pool\n"
-      "  fusewright audit model.hlo --json > a.json   # no measured value: compare by cmp\n",
-      args, audit);
+  CLI::App& command = add_command(app, outcome, "audit",
+                                  "Say which rules made each kernel, what it saves, and why it ends where it does",
+                                  "  fusewright audit model.onnx --dim batch=4\n"
+                                  "  fusewright audit model.onnx --group conv_bias_relu_4\n"
+                                  "  fusewright audit model.onnx --why global_pool\n"
+                                  "  fusewright audit model.hlo --json > a.json   # nothing measured: use cmp\n",
+                                  args, audit);
   add_model_options(command, args->model);
   add_device_option(command, args->model);
   command.add_option("--group", args->group, "only this group, in depth: its name or number")

@@ -32,7 +32,7 @@ Result<int> check(const CheckArguments& args) {
                                          {"warnings", to_json(warnings)}};
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{} rewrites, {} fuse rules, {} operators, {} examples, the built-in library included\n", rewrites,
+    fmt::print("{} rewrites, {} fuse rules, {} operators, {} examples (with the library)\n", rewrites,
                rules->fuses.size(), operators, rules->tests.size());
   }
   return kOk;

@@ -26,8 +26,9 @@ cli::Outcome run(int argc, char** argv) {
   app.formatter(cli::help_formatter());
   app.require_subcommand(1);
   app.footer(
-      "\n`fusewright COMMAND --help` lists a command's options, with examples. Exit codes:\n"
-      "0 done, 1 a wrong result or failed check, 2 bad input or usage, 3 out of memory\nor time with no plan.");
+      "\n`fusewright COMMAND --help` lists a command's options, with examples.\n"
+      "Exit codes: 0 done, 1 a wrong result or failed check, 2 bad input or usage,\n"
+      "3 out of memory or time with no plan.");
   cli::add_run(app, outcome);
   cli::add_bench(app, outcome);
   cli::add_audit(app, outcome);

@@ -47,13 +47,12 @@ class RewriteUses {
     }
     // What was applied to other groups' nodes alone made something shared: a constant, mostly.
     const std::set<std::string> own(group.source_nodes.begin(), group.source_nodes.end());
-    std::erase_if(uses, [&](auto& use) {
-      const bool had = !use.second.empty();
-      std::erase_if(use.second, [&](const std::string& name) { return !own.contains(name); });
-      return had && use.second.empty();
-    });
     std::vector<plan::RewriteUse> out;
-    for (const auto& [key, names] : uses) out.push_back({key.first, key.second, {names.begin(), names.end()}});
+    for (const auto& [key, names] : uses) {
+      std::vector<std::string> here;
+      std::ranges::set_intersection(names, own, std::back_inserter(here));
+      if (names.empty() || !here.empty()) out.push_back({key.first, key.second, std::move(here)});
+    }
     return out;
   }
 

@@ -76,13 +76,10 @@ TEST_CASE("a node is followed to its kernel, and every fuse rule says why it goe
   CHECK(why["op"] == "GlobalAveragePool");
   REQUIRE_FALSE(why["computed"].empty());
   REQUIRE_FALSE(why["cuts"].empty());
-  std::size_t priced = 0;
-  for (const json& cut : why["cuts"])
-    for (const json& attempt : cut["attempts"]) {
-      CHECK_FALSE(attempt["reason"].get<std::string>().empty());
-      priced += attempt["why"] == "cost" ? 1 : 0;
-    }
-  CHECK(priced > 0);
+  for (const json& cut : why["cuts"]) {
+    CHECK(cut["attempts"].size() >= 10);
+    for (const json& attempt : cut["attempts"]) CHECK_FALSE(attempt["reason"].get<std::string>().empty());
+  }
   CHECK(std::any_of(why["rules"].begin(), why["rules"].end(),
                     [](const json& rule) { return rule["rule"] == "expand-reduce-mean"; }));
   const json inside = audit(example("elementwise.hlo") + " --why add");

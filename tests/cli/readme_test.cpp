@@ -52,16 +52,3 @@ TEST_CASE("every command of the README does what it should", "[cli]") {
   }
   CHECK(commands >= 10);
 }
-
-TEST_CASE("the audit that the README quotes is the audit", "[cli]") {
-  const Ran ran = run("audit " + example("digits/model.onnx") + " --dim batch=200 --device-file x86-avx2");
-  REQUIRE(ran.code == 0);
-  std::size_t quoted = 0;
-  for (const std::string& block : blocks("```"))
-    if (block.find("  ends at\n") != std::string::npos) {
-      ++quoted;
-      INFO(block << "\n-----\n" << ran.out);
-      CHECK(ran.out.find(block) != std::string::npos);
-    }
-  CHECK(quoted == 1);
-}

@@ -215,7 +215,7 @@ TEST_CASE("bad input is one clear error with its place and exit code 2", "[cli]"
   refused("run " + example("elementwise.hlo") + " --limit nodes=-1", "--limit");
   refused("run " + example("elementwise.hlo") + " --exactness sloppy", "sloppy");
   refused("run", "model is required");
-  refused("frobnicate", "subcommand");
+  refused("frobnicate", "no command 'frobnicate'");
 }
 
 TEST_CASE("help and version are there for the program and each command", "[cli]") {

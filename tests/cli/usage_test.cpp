@@ -67,7 +67,7 @@ TEST_CASE("a mistake on the command line is named, with what was probably meant"
   refused("run " + kElementwise + " --shape x=3,-1", "'-1' is not a size");
   refused("run " + kElementwise + " --rtol -1", "--rtol");
   refused("audit " + kElementwise + " --check", "no option '--check'");
-  refused("audit " + kElementwise + " --group 7", "no group '7'");
+  refused("audit " + kElementwise + " --group 7", "the model has no group '7'");
   refused("audit " + kElementwise + " --group log_add_epx_0", "did you mean 'log_add_exp_0'?");
   refused("audit " + kElementwise + " --why ad", "did you mean 'add'?");
   refused("audit " + kElementwise + " --why add --group 0", "--why");
@@ -81,7 +81,8 @@ TEST_CASE("each limit ends the search with a plan, and says so", "[cli]") {
     const Ran ran = run("run " + example("encoder/model.hlo") + " --check --json --limit " + limit);
     REQUIRE(ran.code == 0);
     CHECK(ran.json()["check"]["ok"] == true);
-    const json& reasons = ran.json()["stop_reasons"];
+    const json report = ran.json();
+    const json& reasons = report["stop_reasons"];
     REQUIRE_FALSE(reasons.empty());
     INFO(reasons.dump());
     const std::string name = limit.substr(0, limit.find('='));
