@@ -36,8 +36,8 @@ struct CheckReport {
 };
 
 /// Holds a run's outputs against those that another implementation stored, from the same inputs: each element within
-/// twice its error bound, and none further off than rounding is seen to move the model's outputs. (Over many layers the
-/// bound alone allows nearly anything; see interpret::evaluate_perturbed.)
+/// twice its error bound, and none further off than rounding is seen to move the outputs of a model without jumps.
+/// (Over many layers the bound alone allows nearly anything; see interpret::evaluate_perturbed.)
 /// @returns one line for each output that is wrong.
 Result<std::vector<std::string>> wrong_outputs(const graph::Graph& imported, std::span<const ops::Tensor> inputs,
                                                std::span<const ops::Tensor> outputs,
