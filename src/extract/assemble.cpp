@@ -22,7 +22,8 @@ class Assembler {
         kernels_(kernels),
         declined_(declined),
         facts_(facts),
-        computed_in_(graph.nodes.size()) {
+        computed_in_(graph.nodes.size()),
+        sources_(graph) {
     for (std::uint32_t k = 0; k < kernels_.size(); ++k)
       if (kernels_[k].alive)
         for (const NodeId n : kernels_[k].nodes) computed_in_[n.index].push_back(k);
@@ -97,6 +98,8 @@ class Assembler {
     out.nodes = m.nodes;
     out.unsupported = m.unsupported;
     out.source_nodes = sources_.names(m.nodes);
+    out.inputs = m.eval.inputs;
+    out.outputs = m.eval.outputs;
     if (!m.unsupported.empty()) {
       out.region.captures = static_cast<std::uint32_t>(out.inputs.size());
       out.region.outputs.resize(out.outputs.size());
