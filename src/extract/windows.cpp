@@ -30,8 +30,16 @@ struct WindowSearch::Window {
   std::vector<double> arithmetic;      // of each node
   std::vector<std::uint32_t> choice;   // of each node: its number among the choices, or kNone
   std::vector<std::uint32_t> choices;  // positions in `nodes`
+  Nodes free = 0;                      // computed again for nothing
   Choices needed = 0;                  // read outside, or results of the model
   double seconds = 0;                  // as it stands
+
+  Nodes set_of(const std::vector<NodeId>& some) const {
+    Nodes out = 0;
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+      if (std::find(some.begin(), some.end(), nodes[n]) != some.end()) out |= Nodes(1) << n;
+    return out;
+  }
 
   Choices bit(std::uint32_t node) const { return choice[node] == kNone ? 0 : Choices(1) << choice[node]; }
 
@@ -159,8 +167,7 @@ void WindowSearch::choose(bool all_choices, Window& w) const {
     }
   const auto stored = [&](std::uint32_t n) { return writer_[w.nodes[n].index] != kNone; };
   const auto optional = [&](std::uint32_t n) {
-    const std::string& op = graph_.info(w.nodes[n]).name;
-    const bool free = op == "broadcast" || op == "iota" || op == "reshape";
+    const bool free = (w.free >> n & 1) != 0;
     return all_choices || dear_reader[n] || (!free && (readers[n] > 1 || changes[n]));
   };
   w.choice.assign(count, kNone);
@@ -214,6 +221,8 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, bool all_choices
   std::map<NodeId, std::uint32_t> number;
   for (const auto& [position, n] : all) {
     number.emplace(n, static_cast<std::uint32_t>(w.nodes.size()));
+    const std::string& op = graph_.info(n).name;
+    if (op == "broadcast" || op == "iota" || op == "reshape") w.free |= Nodes(1) << w.nodes.size();
     w.nodes.push_back(n);
     w.operands.push_back(0);
     w.arithmetic.push_back(arithmetic(n));
@@ -252,8 +261,12 @@ bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, Window& w) {
     for (; set != 0; set &= set - 1) out.push_back(w.nodes[static_cast<std::size_t>(std::countr_zero(set))]);
     return out;
   };
-  const double charge = worthwhile_ * w.seconds;  // for each kernel, on top of what it costs
-  double least = w.seconds * kEqual + charge * static_cast<double>(ids.size());
+  // On top of what they cost, for each kernel and each operator in it: a plan with more of them must earn that, and
+  // another plan with as many must earn its being another one.
+  const double charge = worthwhile_ * w.seconds;
+  const auto charged = [&](Nodes kernel) { return charge * static_cast<double>(1 + std::popcount(kernel & ~w.free)); };
+  double least = w.seconds * kEqual - charge * kEqual;
+  for (const std::uint32_t id : ids) least += charged(w.set_of(kernels_[id].nodes));
   Choices goal = 0;
   for (Choices there = 0; there <= all; ++there) {
     const double so_far = best[there].cost;
@@ -266,7 +279,7 @@ bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, Window& w) {
     const Choices rest = all & ~there;
     for (Choices stored = rest; stored != 0; stored = (stored - 1) & rest) {
       const Nodes cone = w.cone(stored, there);
-      double cost = so_far + charge;
+      double cost = so_far + charged(cone);
       bool possible = true;
       for (Nodes left = cone; left != 0; left &= left - 1) {
         const auto n = static_cast<std::size_t>(std::countr_zero(left));
@@ -284,7 +297,7 @@ bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, Window& w) {
             for (const Value v : evaluator_.stored_values(n)) outputs.push_back(v);
       const Evaluated& eval = evaluator_.evaluate(nodes, outputs);
       if (!eval) continue;
-      const double total = so_far + charge + (view ? 0 : eval->cost.seconds);
+      const double total = so_far + charged(cone) + (view ? 0 : eval->cost.seconds);
       if (total < best[there | stored].cost) best[there | stored] = {total, there, &*eval, cone};
     }
   }
