@@ -80,6 +80,12 @@ std::vector<Step> steps_of(const Subject& subject, const egraph::Explanation& wh
   return steps;
 }
 
+std::vector<std::string> rules_of(const saturate::Saturated& s, const egraph::Explanation& why) {
+  std::set<std::string> names;
+  for (const ApplicationId id : why.applications) names.insert(s.rule(id).name);
+  return {names.begin(), names.end()};
+}
+
 /// The model's nodes by class.
 std::map<EClassId, std::vector<ENodeId>> originals(const saturate::Saturated& s) {
   std::map<EClassId, std::vector<ENodeId>> out;
@@ -112,7 +118,7 @@ Derived derive(const Subject& subject, const plan::Group& group) {
     applications.insert(why.applications.begin(), why.applications.end());
     out.derivations.push_back({subject.plan.graph[id].name,
                                from == made ? "" : subject.imported[s.imported.origin(egraph::founder(from))].name,
-                               steps_of(subject, why, from), why.applications.size()});
+                               steps_of(subject, why, from), rules_of(s, why), why.applications.size()});
     if (const Status replayed = egraph::replay(egraph, s.program, why, from, made, apply); !replayed)
       out.failure = replayed.error().diagnostics.front().message;
   }
@@ -142,7 +148,11 @@ Json to_json(const Derived& derived) {
   if (!derived.failure.empty()) json["failure"] = derived.failure;
   json["nodes"] = Json::array();
   for (const Derivation& d : derived.derivations) {
-    Json item = {{"node", d.node}, {"origin", d.origin}, {"applications", d.applications}, {"steps", Json::array()}};
+    Json item = {{"node", d.node},
+                 {"origin", d.origin},
+                 {"rules", d.rules},
+                 {"applications", d.applications},
+                 {"steps", Json::array()}};
     for (const Step& step : d.steps) {
       Json s = {{"term", step.term}};
       if (!step.rule.empty()) s.update({{"rule", step.rule}, {"exactness", step.exactness}, {"forward", step.forward}});
@@ -157,8 +167,9 @@ std::string to_text(const Derived& derived) {
   if (derived.derivations.empty()) return "    every node is the model's own\n";
   std::string out;
   for (const Derivation& d : derived.derivations) {
-    out +=
-        fmt::format("    {}{}\n", d.node, d.origin.empty() ? ", made by rules" : ", equal to the model's " + d.origin);
+    const std::string from = d.origin.empty() ? fmt::format("made by {}", fmt::join(d.rules, ", "))
+                                              : fmt::format("equal to the model's {}", d.origin);
+    out += fmt::format("    {}\n", wrapped(fmt::format("{}, {}", d.node, from), 6));
     for (std::size_t i = 0; i < d.steps.size(); ++i) {
       const Step& step = d.steps[i];
       if (i > 0)

@@ -18,10 +18,11 @@ struct Step {
 
 /// How a node of the plan came from a node of the model.
 struct Derivation {
-  std::string node;          ///< of the plan
-  std::string origin;        ///< of the model as read; empty where a rule made it with no equal there
-  std::vector<Step> steps;   ///< the chain of terms; empty where the node is the model's own
-  std::size_t applications;  ///< of rules, in the chain and below it
+  std::string node;                ///< of the plan
+  std::string origin;              ///< of the model as read; empty where a rule made it with no equal there
+  std::vector<Step> steps;         ///< the chain of terms; empty where the node is the model's own
+  std::vector<std::string> rules;  ///< in the chain and below it, sorted
+  std::size_t applications;        ///< of these rules
 };
 
 struct Derived {

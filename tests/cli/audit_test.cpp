@@ -48,23 +48,23 @@ TEST_CASE("the audit says of every tensor that leaves a kernel why it does", "[c
 
 TEST_CASE("a kernel's nodes are those that it computes, though constants are shared", "[cli][audit]") {
   const json report = audit(kDigits);
-  const json stem = group_with(report, "stem_conv");
-  CHECK(stem["nodes"] == json({"stem_bn", "stem_conv", "stem_relu"}));
-  CHECK(stem["name"].get<std::string>().starts_with("conv_bias_relu"));
+  const json top = group_with(report, "top_conv");
+  CHECK(top["nodes"] == json({"top_bn", "top_conv", "top_relu"}));
+  CHECK(top["name"].get<std::string>().starts_with("conv_bias_relu"));
 }
 
 TEST_CASE("a group is shown in depth: schedule, cost, and rules that replay", "[cli][audit]") {
-  const json stem = group_with(audit(kDigits), "stem_conv");
-  const std::string name = stem["name"];
+  const json top = group_with(audit(kDigits), "top_conv");
+  const std::string name = top["name"];
   const json group = audit(kDigits + " --group " + name);
-  CHECK(group == audit(kDigits + " --group " + std::to_string(stem["id"].get<int>())));
+  CHECK(group == audit(kDigits + " --group " + std::to_string(top["id"].get<int>())));
   CHECK(group["cost"]["seconds"] == group["seconds_estimated"]);
   CHECK(group["schedule"]["template"] == "conv");
   CHECK(group["derivation"]["replays"] == true);
   CHECK(group["derivation"]["applications"].get<int>() > 0);
   bool folded = false;
   for (const json& node : group["derivation"]["nodes"])
-    for (const json& step : node["steps"]) folded = folded || step.contains("rule");
+    for (const json& rule : node["rules"]) folded = folded || rule == "conv-mean-scale-fold";
   CHECK(folded);
   const Ran text = run("audit " + kDigits + " --group " + name);
   CHECK(has(text.out, "replayed from the model's nodes alone"));
@@ -89,7 +89,7 @@ TEST_CASE("a node is followed to its kernel, and every fuse rule says why it goe
 
 TEST_CASE("audits of a group and of a node are the same each time, also without fusion", "[cli][audit]") {
   for (const std::string& arguments :
-       {kDigits + " --group 0", kDigits + " --why stem_conv", kDigits + " --no-fuse", kDigits + " --no-fuse --group 3",
+       {kDigits + " --group 0", kDigits + " --why top_conv", kDigits + " --no-fuse", kDigits + " --no-fuse --group 3",
         kDigits + " --no-fuse --why stem_bn", example("encoder/model.hlo") + " --device sim"}) {
     INFO(arguments);
     for (const char* form : {"", " --json"}) {
