@@ -121,6 +121,7 @@ class LevelSearch {
     const std::uint64_t tried = search_.instances - before;
     if (tried > 0 || !good) {
       const bool complete = chosen.size() == all && !cut;
+      search_.sampled = search_.sampled || !complete;
       search_.space += fmt::format(
           "{}{}: {} {}", search_.space.empty() ? "" : ", ", level.name, tried,
           complete
@@ -273,6 +274,7 @@ Search search_op(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recog
       }
     const std::size_t step = std::max<std::size_t>(1, uses.size() / budget.instances_per_level);
     const std::uint64_t before = search.instances;
+    search.sampled = search.sampled || step > 1;
     for (std::size_t i = 0; i < uses.size(); i += step)
       if (!at.try_use(uses[i])) return search;
     if (search.instances > before)

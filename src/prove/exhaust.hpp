@@ -9,6 +9,7 @@ namespace fusewright::prove {
 struct Search {
   std::uint64_t instances = 0, refused = 0, unknown = 0;
   std::string space;
+  bool sampled = false;        ///< of some level only a part was tried
   std::string unknown_reason;  ///< of the first instance that could not be evaluated
   std::optional<Counterexample> counterexample;
 };

@@ -35,7 +35,7 @@ void settle(const Search& search, Verdict& verdict) {
     verdict.reason = search.unknown == 0 ? "no instance of the space matches"
                                          : "no instance of the space has a value: " + search.unknown_reason;
   } else {
-    verdict.kind = Verdict::Kind::kExhausted;
+    verdict.kind = search.sampled ? Verdict::Kind::kSampled : Verdict::Kind::kExhausted;
   }
   if (search.unknown > 0)
     verdict.space += fmt::format("; {} without a value ({})", search.unknown, search.unknown_reason);
@@ -44,7 +44,7 @@ void settle(const Search& search, Verdict& verdict) {
 /// A proof counts beside the search, never instead of it: the solver knows nothing of roundings in a rule that is not
 /// bit-exact, nor of sizes that are equal by chance.
 void prove_further(const rule::RuleSet& rules, const LoneRule& rule, Verdict& verdict) {
-  if (verdict.kind != Verdict::Kind::kExhausted) return;
+  if (verdict.kind != Verdict::Kind::kExhausted && verdict.kind != Verdict::Kind::kSampled) return;
   verdict.theory = prove_by_solver(rules, rule);
   if (!verdict.theory.empty()) verdict.kind = Verdict::Kind::kProved;
 }
@@ -85,6 +85,7 @@ void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& opti
     const Search more = search_rewrite(rules, *recognise, part);
     search.instances += more.instances;
     search.refused += more.refused;
+    search.sampled = search.sampled || more.sampled;
     search.counterexample = more.counterexample;
     if (!more.space.empty()) search.space += "; recognised: " + more.space;
   }
@@ -168,6 +169,7 @@ std::string_view name(Verdict::Kind kind) {
   switch (kind) {
     case Verdict::Kind::kProved: return "proved";
     case Verdict::Kind::kExhausted: return "exhausted";
+    case Verdict::Kind::kSampled: return "sampled";
     case Verdict::Kind::kRefuted: return "refuted";
     case Verdict::Kind::kUndecided: return "undecided";
   }

@@ -38,9 +38,9 @@ std::string to_text(const std::vector<Verdict>& verdicts) {
     }
   }
   return out + details +
-         fmt::format("\n{} proved, {} exhausted, {} refuted, {} undecided\n", counts[Verdict::Kind::kProved],
-                     counts[Verdict::Kind::kExhausted], counts[Verdict::Kind::kRefuted],
-                     counts[Verdict::Kind::kUndecided]);
+         fmt::format("\n{} proved, {} exhausted, {} sampled, {} refuted, {} undecided\n",
+                     counts[Verdict::Kind::kProved], counts[Verdict::Kind::kExhausted], counts[Verdict::Kind::kSampled],
+                     counts[Verdict::Kind::kRefuted], counts[Verdict::Kind::kUndecided]);
 }
 
 nlohmann::ordered_json to_json(const std::vector<Verdict>& verdicts) {

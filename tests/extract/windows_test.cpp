@@ -110,6 +110,10 @@ TEST_CASE("on small graphs no plan at all is cheaper than the one that is found"
     REQUIRE(plan.has_value());
     INFO("seed " << seed << ": " << plan->extraction.cost << " against " << least);
     CHECK(plan->extraction.cost <= least * kEqual);
+    const extract::FusionOptions usual;  // changes that save less than that are not made
+    const auto settled = extract::plan_fusion(graph, library(), on, usual);
+    REQUIRE(settled.has_value());
+    CHECK(settled->extraction.cost <= least * (1 + usual.worthwhile));
     CHECK(extract::lower_bound(graph, on) <= least * 1.000001);
   }
 }

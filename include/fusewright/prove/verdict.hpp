@@ -21,6 +21,7 @@ struct Verdict {
   enum class Kind : std::uint8_t {
     kProved,     ///< by a solver, for all sizes or all numbers that `theory` says; the bounded space agrees
     kExhausted,  ///< every instance of the stated space agrees
+    kSampled,    ///< every instance that was tried agrees, but of some levels of the space only a part was
     kRefuted,
     kUndecided,  ///< anything else; `reason` says what stands in the way
   };
