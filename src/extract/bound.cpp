@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <queue>
 
 #include "fusewright/egraph/index.hpp"
@@ -95,7 +96,7 @@ bool reads_partly(const ops::OpInfo& info) {
 /// may share is counted in each for its part.
 class Bound {
  public:
-  Bound(const Forms& forms, const cost::Device& device) : forms_(forms), device_(device) {
+  Bound(Forms forms, const cost::Device& device) : forms_(std::move(forms)), device_(device) {
     sort();
     find_required();
   }
@@ -147,36 +148,54 @@ class Bound {
     if (out.size() > kNearest) out.resize(kNearest);
     return out;
   }
+  Set in_both(const Set& a, const Set& b) const {
+    Set out;
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out), later());
+    return out;
+  }
   std::function<bool(std::uint32_t, std::uint32_t)> later() const {
     return [this](std::uint32_t a, std::uint32_t b) { return place_[a] > place_[b]; };
   }
 
+  // The largest sets for which every form has beneath it what its value has: what holds for all ways to compute a value
+  // that do not go in a circle. They start as everything, so that a form that only leads back to its value takes nothing.
   void find_required() {
-    std::vector<Set> beneath(forms_.values.size());
-    for (int pass = 0; pass < kPasses; ++pass)
+    std::vector<std::optional<Set>> beneath(forms_.values.size());
+    for (bool changed = true; changed;) {
+      changed = false;
       for (const std::uint32_t v : order_) {
-        Set common;
-        bool first = true;
+        std::optional<Set> common = beneath[v];
         for (const Form& form : forms_.values[v]) {
-          Set all;
-          for (const std::uint32_t o : form.operands) all = joined(all, beneath[o]);
-          Set both;
-          std::set_intersection(common.begin(), common.end(), all.begin(), all.end(), std::back_inserter(both),
-                                later());
-          common = first ? std::move(all) : std::move(both);
-          first = false;
+          if (!std::all_of(form.operands.begin(), form.operands.end(), [&](auto o) { return beneath[o]; })) continue;
+          Set all{v};
+          for (const std::uint32_t o : form.operands) all = joined(all, *beneath[o]);
+          common = common ? in_both(*common, all) : std::move(all);
         }
-        beneath[v] = joined(common, {v});
+        if (beneath[v] == common) continue;
+        beneath[v] = std::move(common);
+        changed = true;
       }
+    }
+    drop_circles(beneath);
     required_.assign(forms_.values.size(), false);
     std::vector<std::uint32_t> stack = forms_.results;
     while (!stack.empty()) {
       const std::uint32_t v = stack.back();
       stack.pop_back();
-      if (required_[v]) continue;
+      if (required_[v] || !beneath[v]) continue;
       required_[v] = true;
-      stack.insert(stack.end(), beneath[v].begin(), beneath[v].end());
+      stack.insert(stack.end(), beneath[v]->begin(), beneath[v]->end());
     }
+  }
+
+  // A form that reads what itself needs the value is never how the value is computed.
+  void drop_circles(const std::vector<std::optional<Set>>& beneath) {
+    for (const std::uint32_t v : order_)
+      std::erase_if(forms_.values[v], [&](const Form& form) {
+        return std::any_of(form.operands.begin(), form.operands.end(), [&](std::uint32_t o) {
+          return !beneath[o] || std::binary_search(beneath[o]->begin(), beneath[o]->end(), v, later());
+        });
+      });
   }
 
   // By value that not every plan needs: how many segments it may belong to. Nothing when there is too much to walk.
@@ -251,7 +270,7 @@ class Bound {
     return read / device_.memory.back().bytes_per_second + written / fastest;
   }
 
-  const Forms& forms_;
+  Forms forms_;
   const cost::Device& device_;
   std::vector<std::uint32_t> order_, place_;
   std::vector<bool> required_;
@@ -290,7 +309,7 @@ double lower_bound(const graph::Graph& graph, const cost::Device& device) {
     forms.values[id.index].push_back(std::move(form));
   }
   for (const Value v : graph.entry_computation().results) forms.results.push_back(v.node.index);
-  return Bound(forms, device).seconds();
+  return Bound(std::move(forms), device).seconds();
 }
 
 double lower_bound(const egraph::Imported& imported, const cost::Device& device) {
@@ -332,7 +351,7 @@ double lower_bound(const egraph::Imported& imported, const cost::Device& device)
     (source ? forms.bytes_read : forms.bytes_written)[c.index] = bytes_of(egraph.type(c));
   }
   for (const egraph::EClassId c : imported.results) forms.results.push_back(egraph.find(c).index);
-  return Bound(forms, device).seconds();
+  return Bound(std::move(forms), device).seconds();
 }
 
 void set_bound(plan::Plan& plan, double seconds) {
