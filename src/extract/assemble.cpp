@@ -1,9 +1,9 @@
 #include "assemble.hpp"
 
 #include <algorithm>
-#include <queue>
 #include <set>
 
+#include "fusewright/graph/algorithms.hpp"
 #include "fusewright/plan/sources.hpp"
 #include "fusewright/support/check.hpp"
 
@@ -51,44 +51,33 @@ class Assembler {
   }
 
  private:
-  // Among groups that can run, the one whose first node stands first in the model.
+  // Groups as their first nodes stand in the model, each behind those it reads from, if only from within a body.
   void order() {
-    // By kernel, who waits for it: what reads its values, if only from within a body.
-    std::vector<std::set<std::uint32_t>> readers(kernels_.size());
-    std::map<Value, std::vector<std::uint32_t>> reading;
+    std::vector<std::uint32_t> alive;
     for (std::uint32_t k = 0; k < kernels_.size(); ++k)
-      if (kernels_[k].alive)
-        for (const Value v : kernels_[k].eval.inputs) reading[v].push_back(k);
-    std::vector<std::size_t> waiting(kernels_.size(), 0);
-    for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
-      if (!kernels_[k].alive) continue;
-      for (const Value v : kernels_[k].eval.outputs) {
-        readers[k].insert(reading[v].begin(), reading[v].end());
+      if (kernels_[k].alive) alive.push_back(k);
+    const auto key = [&](std::uint32_t k) { return std::pair(uses_.position(kernels_[k].nodes.front()), k); };
+    std::sort(alive.begin(), alive.end(), [&](auto a, auto b) { return key(a) < key(b); });
+    std::vector<std::size_t> place(kernels_.size());
+    std::map<Value, std::vector<std::size_t>> reading;
+    for (std::size_t i = 0; i < alive.size(); ++i) {
+      place[alive[i]] = i;
+      for (const Value v : kernels_[alive[i]].eval.inputs) reading[v].push_back(i);
+    }
+    std::vector<std::pair<std::size_t, std::size_t>> edges;
+    const auto edge = [&](std::size_t from, std::size_t to) {
+      if (from != to) edges.emplace_back(from, to);
+    };
+    for (std::size_t i = 0; i < alive.size(); ++i)
+      for (const Value v : kernels_[alive[i]].eval.outputs) {
+        for (const std::size_t reader : reading[v]) edge(i, reader);
         for (const NodeId r : uses_.readers(v.node))
           if (!graph_[r].computations.empty())
-            readers[k].insert(computed_in_[r.index].begin(), computed_in_[r.index].end());
+            for (const std::uint32_t k : computed_in_[r.index]) edge(i, place[k]);
       }
-      readers[k].erase(k);
-      for (const std::uint32_t r : readers[k]) ++waiting[r];
-    }
-    std::priority_queue<std::pair<std::int64_t, std::uint32_t>> ready;
-    const auto key = [&](std::uint32_t k) {
-      return std::make_pair(-static_cast<std::int64_t>(uses_.position(kernels_[k].nodes.front())), k);
-    };
-    std::size_t alive = 0;
-    for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
-      if (!kernels_[k].alive) continue;
-      ++alive;
-      if (waiting[k] == 0) ready.push(key(k));
-    }
-    while (!ready.empty()) {
-      const std::uint32_t k = ready.top().second;
-      ready.pop();
-      order_.push_back(k);
-      for (const std::uint32_t r : readers[k])
-        if (--waiting[r] == 0) ready.push(key(r));
-    }
-    FW_CHECK(order_.size() == alive) << "the groups depend on each other in a circle";
+    const auto order = graph::stable_order(alive.size(), std::move(edges));
+    FW_CHECK(order.has_value()) << "the groups depend on each other in a circle";
+    for (const std::size_t i : *order) order_.push_back(alive[i]);
   }
 
   plan::Group group(const Kernel& m, std::size_t number) const {

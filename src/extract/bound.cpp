@@ -158,7 +158,8 @@ class Bound {
   }
 
   // The largest sets for which every form has beneath it what its value has: what holds for all ways to compute a value
-  // that do not go in a circle. They start as everything, so that a form that only leads back to its value takes nothing.
+  // that do not go in a circle. They start as everything, so that a form that only leads back to its value takes
+  // nothing.
   void find_required() {
     std::vector<std::optional<Set>> beneath(forms_.values.size());
     for (bool changed = true; changed;) {

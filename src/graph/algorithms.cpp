@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/depth_first_search.hpp>
 #include <boost/graph/reverse_graph.hpp>
-#include <boost/graph/topological_sort.hpp>
 #include <boost/pending/disjoint_sets.hpp>
 #include <boost/range/iterator_range.hpp>
-#include <iterator>
 
 #include "src/graph/flow.hpp"
 
@@ -26,6 +25,27 @@ std::vector<bool> reach(const Graph& graph, const Flow& flow, const BoostGraph& 
   std::vector<bool> out(graph.nodes.size(), false);
   for (std::size_t i = 0; i < flow.size(); ++i) out[flow.node(i).index] = color[i] != boost::white_color;
   return out;
+}
+
+// What a depth-first search against the edges finishes first comes first: before a vertex stands only what it needs and
+// what has a smaller number.
+std::expected<std::vector<std::size_t>, std::size_t> stable_order(const Flow::BoostGraph& graph) {
+  using Against = boost::reverse_graph<Flow::BoostGraph>;
+  using Edge = boost::graph_traits<Against>::edge_descriptor;
+  struct Visitor : boost::default_dfs_visitor {
+    explicit Visitor(std::vector<std::size_t>& to) : order(to) {}
+    void finish_vertex(std::size_t vertex, const Against&) { order.push_back(vertex); }
+    void back_edge(Edge edge, const Against& against) { throw target(edge, against); }
+    std::vector<std::size_t>& order;
+  };
+  std::vector<std::size_t> order;
+  order.reserve(num_vertices(graph));
+  try {
+    boost::depth_first_search(boost::make_reverse_graph(graph), boost::visitor(Visitor(order)));
+  } catch (const std::size_t on_cycle) {
+    return std::unexpected(on_cycle);
+  }
+  return order;
 }
 
 // A tree that grows by leaves, with nearest common ancestors in logarithmic time: each vertex keeps its parent and one
@@ -85,22 +105,21 @@ std::vector<NodeId> dominator_tree(const Graph& graph, const Flow& flow, bool fo
 
 }  // namespace
 
+std::expected<std::vector<std::size_t>, std::size_t> stable_order(
+    std::size_t size, std::vector<std::pair<std::size_t, std::size_t>> edges) {
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  const Flow::BoostGraph flow(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), size);
+  return stable_order(flow);
+}
+
 Result<std::vector<NodeId>> topological_order(const Graph& graph, ComputationId computation) {
   const Flow flow = flow_of(graph, computation);
-  std::vector<std::size_t> order;
-  order.reserve(flow.size());
-  try {
-    boost::topological_sort(flow.graph, std::back_inserter(order));
-  } catch (const boost::not_a_dag&) {
-    // The sort stops at the first edge back; the vertices it has finished are not on that cycle.
-    std::vector<bool> finished(flow.size(), false);
-    for (const std::size_t vertex : order) finished[vertex] = true;
-    const auto open = std::find(finished.begin(), finished.end(), false) - finished.begin();
-    return fail("the graph has a cycle that '" + graph[flow.node(static_cast<std::size_t>(open))].name + "' leads to");
-  }
+  const auto order = stable_order(flow.graph);
+  if (!order) return fail("the graph has a cycle that '" + graph[flow.node(order.error())].name + "' is on");
   std::vector<NodeId> out;
-  out.reserve(order.size());
-  for (auto vertex = order.rbegin(); vertex != order.rend(); ++vertex) out.push_back(flow.node(*vertex));
+  out.reserve(order->size());
+  for (const std::size_t vertex : *order) out.push_back(flow.node(vertex));
   return out;
 }
 

@@ -176,6 +176,31 @@ TEST_CASE("the DOT export names operators and types and marks results", "[algori
   CHECK(dot.find("0->1") != std::string::npos);
 }
 
+TEST_CASE("a drawing shows kernels as boxes, what they hand over in bytes, and what it leaves out", "[algorithms]") {
+  Sketch s;
+  const Value x = s.parameter();
+  const Value a = s.unary(x), b = s.unary(a), c = s.unary(b);
+  s.builder.set_results({c});
+  const std::string dot =
+      print_dot(s.graph, {}, {{"first \"kernel\"", {a.node, b.node}}, {"second", {c.node}}, {"third", {b.node}}});
+  using Catch::Contains;
+  CHECK_THAT(dot, Contains("subgraph cluster_0 { label=\"first \\\"kernel\\\"\"; style=rounded; 1; 2; }"));
+  CHECK_THAT(dot, Contains("subgraph cluster_1 { label=\"second\"; style=rounded; 3; }") || Contains("label=second"));
+  CHECK_THAT(dot, Contains("style=dashed"));
+  CHECK_THAT(dot, Contains("2->3 [penwidth=2, label=\"16 B\"]"));
+  CHECK_THAT(dot, !Contains("1->2 ["));
+  const std::string cut = print_dot(s.graph, {}, {}, 2);
+  CHECK_THAT(cut, Contains("the first 2 of 4 nodes") && Contains("0->1") && !Contains("1->2"));
+}
+
+TEST_CASE("an order that is right stays, and one that is not changes as little as it must", "[algorithms]") {
+  CHECK(stable_order(3, {{0, 2}, {0, 1}}).value() == std::vector<std::size_t>{0, 1, 2});
+  CHECK(stable_order(4, {{3, 1}}).value() == std::vector<std::size_t>{0, 3, 1, 2});
+  const auto cycle = stable_order(4, {{0, 1}, {1, 2}, {2, 1}, {2, 3}});
+  REQUIRE_FALSE(cycle.has_value());
+  CHECK((cycle.error() == 1 || cycle.error() == 2));
+}
+
 TEST_CASE("all algorithms pass over a hundred thousand nodes", "[algorithms]") {
   Sketch s;
   const Value x = s.parameter();

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
 
+#include "fusewright/graph/algorithms.hpp"
 #include "src/frontend/hlo/exporter.hpp"
 #include "src/frontend/hlo/opcodes.hpp"
 
@@ -326,14 +326,14 @@ class EntryPrinter {
     return last;
   }
 
-  // Needed units, each behind those it reads; among those that are ready the one that stands first in the graph.
+  // Needed units, each behind those it reads, otherwise as they stand in the graph.
   Result<std::vector<Unit>> schedule() const {
     std::map<Unit, std::set<Unit>> readers;
-    std::map<Unit, std::size_t> missing;
+    std::set<Unit> needed;
     std::vector<Unit> work;
     const auto need = [&](Value value) {
       const Unit unit = unit_of(value);
-      if (missing.emplace(unit, 0).second) work.push_back(unit);
+      if (needed.insert(unit).second) work.push_back(unit);
       return unit;
     };
     for (const Value value : e_.graph.entry_computation().results)
@@ -344,23 +344,21 @@ class EntryPrinter {
       for (const Value value : reads(unit)) {
         if (is_parameter(value)) continue;
         const Unit maker = need(value);
-        if (maker != unit && readers[maker].insert(unit).second) ++missing[unit];
+        if (maker != unit) readers[maker].insert(unit);
       }
     }
-    using Entry = std::pair<std::size_t, Unit>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    for (const auto& [unit, count] : missing)
-      if (count == 0) ready.push({place(unit), unit});
-    std::vector<Unit> order;
-    while (!ready.empty()) {
-      const Unit unit = ready.top().second;
-      ready.pop();
-      order.push_back(unit);
-      for (const Unit& reader : readers[unit])
-        if (--missing[reader] == 0) ready.push({place(reader), reader});
-    }
-    if (order.size() != missing.size()) return fail(ErrorKind::kUnsupported, "fusion groups need each other's outputs");
-    return order;
+    std::vector<Unit> units(needed.begin(), needed.end());
+    std::sort(units.begin(), units.end(), [&](const Unit& a, const Unit& b) { return place(a) < place(b); });
+    std::map<Unit, std::size_t> number;
+    for (std::size_t i = 0; i < units.size(); ++i) number[units[i]] = i;
+    std::vector<std::pair<std::size_t, std::size_t>> edges;
+    for (const auto& [maker, all] : readers)
+      for (const Unit& reader : all) edges.emplace_back(number[maker], number[reader]);
+    const auto order = graph::stable_order(units.size(), std::move(edges));
+    if (!order) return fail(ErrorKind::kUnsupported, "fusion groups need each other's outputs");
+    std::vector<Unit> out;
+    for (const std::size_t i : *order) out.push_back(units[i]);
+    return out;
   }
 
   Status print_group(Body& body, const FusionGroup& group) {

@@ -1,6 +1,6 @@
-#include <queue>
 #include <set>
 
+#include "fusewright/graph/algorithms.hpp"
 #include "src/frontend/onnx/importer.hpp"
 
 namespace fusewright::frontend_onnx {
@@ -54,38 +54,21 @@ std::vector<int> topological_order(const Nodes& nodes, const std::string& what) 
       }
     }
   }
-  std::vector<std::vector<int>> readers(static_cast<std::size_t>(count));
-  std::vector<int> waits(static_cast<std::size_t>(count), 0);
+  std::vector<std::pair<std::size_t, std::size_t>> edges;
   for (int i = 0; i < count; ++i) {
     std::set<std::string> reads;
     add_reads(nodes[i], reads);
     for (const std::string& name : reads) {
       const auto it = producers.find(name);
-      if (it == producers.end()) continue;
-      readers[static_cast<std::size_t>(it->second)].push_back(i);
-      ++waits[static_cast<std::size_t>(i)];
+      if (it != producers.end()) edges.emplace_back(it->second, i);
     }
   }
-  // The smallest ready index first, so that a file that is in order stays as it is.
-  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-  for (int i = 0; i < count; ++i) {
-    if (waits[static_cast<std::size_t>(i)] == 0) ready.push(i);
+  const auto order = graph::stable_order(static_cast<std::size_t>(count), std::move(edges));
+  if (!order) {
+    refuse(what + " has a cycle: node " + describe(nodes[static_cast<int>(order.error())]) +
+           " needs a value that follows from its own outputs");
   }
-  std::vector<int> order;
-  while (!ready.empty()) {
-    const int node = ready.top();
-    ready.pop();
-    order.push_back(node);
-    for (const int reader : readers[static_cast<std::size_t>(node)]) {
-      if (--waits[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
-    }
-  }
-  for (int i = 0; i < count && order.size() < static_cast<std::size_t>(count); ++i) {
-    if (waits[static_cast<std::size_t>(i)] > 0) {
-      refuse(what + " has a cycle: node " + describe(nodes[i]) + " needs a value that follows from its own outputs");
-    }
-  }
-  return order;
+  return {order->begin(), order->end()};
 }
 
 }  // namespace fusewright::frontend_onnx
