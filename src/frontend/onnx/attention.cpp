@@ -161,13 +161,24 @@ Values attention(Call& c) {
 
 // --- Rotary positions, caches ----------------------------------------------------------------------
 
-Values rotary_embedding(Call& c) {
+// `cos` and `sin` are operands 1 and 2 of the standard operator, 2 and 3 of the older one, whose positions stand
+// before.
+struct RotaryOperands {
+  Value cos, sin;
+  Value positions;  // rows of the tables, or invalid: they hold a row for each element
+};
+
+Values rotate(Call& c, const RotaryOperands& of) {
   Value x = c.in(0);
   const Ints outer = c.e.dims(x);
   const bool flat = outer.size() == 3;
   if (!flat && outer.size() != 4) refuse("its input is not of rank 3 or 4");
   if (flat) {
-    const std::int64_t heads = c.int_attr("num_heads");
+    std::int64_t heads = c.int_attr("num_heads", 0);
+    // The older operator tells the size of a head by its tables.
+    if (heads == 0 && c.int_attr("rotary_embedding_dim", 0) == 0 && of.positions.valid() && c.e.rank(of.cos) == 2 &&
+        c.e.dims(of.cos)[1] > 0)
+      heads = outer[2] / (2 * c.e.dims(of.cos)[1]);
     if (heads < 1 || outer[2] % heads != 0)
       refuse("attribute 'num_heads' does not divide " + ops::to_string(c.e.type(x)));
     x = c.e.reshape(x, {outer[0], outer[1], heads, outer[2] / heads});
@@ -178,8 +189,8 @@ Values rotary_embedding(Call& c) {
   if (rotated < 2 || rotated % 2 != 0 || rotated > dims[3])
     refuse("it rotates " + std::to_string(rotated) + " of " + std::to_string(dims[3]) + " elements");
   const std::int64_t half = rotated / 2;
-  const auto angles = [&](std::size_t i) {
-    const Value table = c.has(3) ? c.e.op("take", {c.in(i), c.in(3)}, {{"axis", std::int64_t{0}}}) : c.in(i);
+  const auto angles = [&](Value table) {
+    if (of.positions.valid()) table = c.e.op("take", {table, of.positions}, {{"axis", std::int64_t{0}}});
     const Ints own = c.e.dims(table);
     if (own.size() != 3 || own[2] != half)
       refuse("its tables " + ops::to_string(c.e.type(table)) + " do not fit " + std::to_string(rotated) +
@@ -188,7 +199,7 @@ Values rotary_embedding(Call& c) {
     at.insert(at.begin() + (flat ? 2 : 1), 1);
     return c.e.reshape(table, at);
   };
-  const Value cos = angles(1), sin = angles(2);
+  const Value cos = angles(of.cos), sin = angles(of.sin);
   const Value turned = c.e.slice(x, 3, 0, rotated);
   const bool interleaved = c.int_attr("interleaved", 0) != 0;
   const Value a = interleaved ? c.e.slice(turned, 3, 0, rotated, 2) : c.e.slice(turned, 3, 0, half);
@@ -207,6 +218,8 @@ Values rotary_embedding(Call& c) {
   if (rotated < dims[3]) out = c.e.concat({out, c.e.slice(x, 3, rotated, dims[3])}, 3);
   return {c.e.reshape(out, outer)};
 }
+
+Values rotary_embedding(Call& c) { return rotate(c, {c.in(1), c.in(2), c.in_or(3, {})}); }
 
 Values swiglu(Call& c) {
   const Value gate = c.e.op("swish", {c.in(0)}, {{"alpha", c.float_attr("alpha", 1)}});
@@ -255,6 +268,19 @@ Values softmax_cross_entropy(Call& c) {
 }
 
 }  // namespace
+
+Value emit_rotary(Call& c) {
+  Value positions = c.in(1);
+  const Ints dims = c.e.dims(c.in(0));
+  if (dims.size() != 3 && dims.size() != 4) refuse("its input is not of rank 3 or 4");
+  const std::int64_t sequence = dims[dims.size() - 2];
+  // One number: where the first element stands.
+  if (product(c.e.dims(positions)) == 1 && c.e.rank(positions) < 2) {
+    const Value steps = c.e.iota(c.e.dtype(positions), {dims[0], sequence}, 1);
+    positions = c.e.binary("add", steps, c.e.reshape(positions, {}));
+  }
+  return rotate(c, {c.in(2), c.in(3), positions}).front();
+}
 
 std::vector<OperatorRow> attention_operators() {
   return {{"Attention", attention},

@@ -152,7 +152,8 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view op_ty
        contraction_operators(), composite_operators(), indexing_operators(), resize_operators(),
        quantization_operators(), attention_operators(), control_operators(), recurrent_operators(), state_operators(),
        sampling_operators(), spectral_operators(), unpooling_operators()});
-  static const Rows vendor = index_rows({vendor_operators()});
+  static const Rows vendor =
+      index_rows({vendor_operators(), vendor_attention_operators(), vendor_quantization_operators()});
   static const Rows none;
   const Rows& rows = domain.empty() ? standard : domain == "com.microsoft" ? vendor : none;
   const auto it = rows.find(op_type);

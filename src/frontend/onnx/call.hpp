@@ -69,6 +69,16 @@ class Call {
 Value emit_matmul(Emitter& e, Value a, Value b, DType dtype);
 /// Convolution with the attributes of `c`; x is [N, C, spatial...], w is [M, C / group, spatial...].
 Value emit_conv(Call& c, Value x, Value w, DType dtype);
+Value emit_biased_conv(Call& c);  ///< Conv as it stands in the file
+Value emit_rotary(Call& c);       ///< com.microsoft's RotaryEmbedding
+Value emit_gemm(Call& c);         ///< Gemm as it stands in the file
+/// Whole numbers with their zero points, which may be invalid: none.
+struct IntegerOperands {
+  Value a, zero_a, b, zero_b;
+};
+Value emit_matmul_integer(Call& c, const IntegerOperands& of);  ///< s32
+/// Operand 0 in u8 by its own range, the scale, the zero point.
+std::vector<Value> emit_dynamic_quantize(Call& c);
 Value emit_quantize(Call& c);
 /// `x`, a float, with its values rounded to those of `type`, in its carrier.
 /// @param saturate values beyond the greatest become the greatest; else infinity, or NaN where there is none
@@ -84,7 +94,7 @@ struct OperatorRow {
   std::string_view target = {};
 };
 
-// The tables of operators, by kind; all but `vendor_operators` (of com.microsoft) are of the standard domain.
+// The tables of operators, by kind; all but those for `vendor` (com.microsoft) are of the standard domain.
 std::vector<OperatorRow> elementwise_operators();
 std::vector<OperatorRow> movement_operators();
 std::vector<OperatorRow> source_operators();
@@ -103,6 +113,8 @@ std::vector<OperatorRow> sampling_operators();
 std::vector<OperatorRow> spectral_operators();
 std::vector<OperatorRow> unpooling_operators();
 std::vector<OperatorRow> vendor_operators();
+std::vector<OperatorRow> vendor_attention_operators();
+std::vector<OperatorRow> vendor_quantization_operators();
 /// The row of an operator, or null. `domain` is empty for the standard one.
 const OperatorRow* find_operator(std::string_view domain, std::string_view op_type);
 

@@ -120,6 +120,12 @@ Values rms_norm(Call& c) {
   return {c.e.op("stashed_rms_norm", {x, c.in(1)}, attrs)};
 }
 
+// ONNX Runtime's name for it, with the inverse of the root mean square as a second result.
+Values simplified_layer_norm(Call& c) {
+  if (c.wants(1)) unsupported("its output 1, the inverse of the root mean square, is not supported");
+  return rms_norm(c);
+}
+
 Values group_norm(Call& c) {
   const Value x = c.in(0);
   const std::int64_t groups = c.int_attr("num_groups");
@@ -177,6 +183,7 @@ std::vector<OperatorRow> composite_operators() {
       {"InstanceNormalization", instance_norm},
       {"LayerNormalization", layer_norm},
       {"RMSNormalization", rms_norm},
+      {"SimplifiedLayerNormalization", simplified_layer_norm},
       {"GroupNormalization", group_norm},
       {"LRN", lrn},
       {"MeanVarianceNormalization", mean_variance_norm},

@@ -50,7 +50,9 @@ namespace {
 
 Values matmul(Call& c) { return {emit_matmul(c.e, c.in(0), c.in(1), c.e.dtype(c.in(0)))}; }
 
-Values gemm(Call& c) {
+}  // namespace
+
+Value emit_gemm(Call& c) {
   const Value a = c.in(0), b = c.in(1);
   if (c.e.rank(a) != 2 || c.e.rank(b) != 2) refuse("its operands are not matrices");
   const Ints lhs = {c.int_attr("transA", 0) != 0 ? 0 : 1};
@@ -58,11 +60,15 @@ Values gemm(Call& c) {
   Value out = c.e.op("dot", {a, b}, {{"lhs_contract", lhs}, {"rhs_contract", rhs}, {"dtype", c.e.dtype(a)}});
   if (const double alpha = c.float_attr("alpha", 1); alpha != 1) out = c.e.binary("mul", out, alpha);
   const double beta = c.float_attr("beta", 1);
-  if (!c.has(2) || beta == 0) return {out};
+  if (!c.has(2) || beta == 0) return out;
   Value bias = c.in(2);
   if (beta != 1) bias = c.e.binary("mul", bias, beta);
-  return {c.e.op("add", {out, c.e.align(bias, c.e.dims(out))})};
+  return c.e.op("add", {out, c.e.align(bias, c.e.dims(out))});
 }
+
+namespace {
+
+Values gemm(Call& c) { return {emit_gemm(c)}; }
 
 // --- Einsum: operand by operand, each pair one dot --------------------------------------------------
 

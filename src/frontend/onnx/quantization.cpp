@@ -104,11 +104,12 @@ Values dynamic_quantize(Call& c) {
           zero};
 }
 
-// Whole numbers minus their zero point, in s32. A vector of zero points belongs to the rows or columns named by `axis`.
-Value centered(Call& c, Value x, std::size_t zero, std::int64_t axis) {
+// Whole numbers minus their zero point, if there is one, in s32. A vector of zero points belongs to the rows or columns
+// named by `axis`.
+Value centered(Call& c, Value x, Value zero, std::int64_t axis) {
   Value wide = c.e.convert(x, DType::kS32);
-  if (!c.has(zero)) return wide;
-  Value shift = c.e.convert(c.in(zero), DType::kS32);
+  if (!zero.valid()) return wide;
+  Value shift = c.e.convert(zero, DType::kS32);
   const Ints own = c.e.dims(shift), dims = c.e.dims(wide);
   if (product(own) == 1)
     shift = c.e.align(c.e.reshape(shift, {}), dims);
@@ -119,13 +120,9 @@ Value centered(Call& c, Value x, std::size_t zero, std::int64_t axis) {
   return c.e.op("sub", {wide, shift});
 }
 
-Values matmul_integer(Call& c) {
-  const Value a = centered(c, c.in(0), 2, std::max<std::int64_t>(c.e.rank(c.in(0)) - 2, 0));
-  const Value b = centered(c, c.in(1), 3, c.e.rank(c.in(1)) - 1);
-  return {emit_matmul(c.e, a, b, DType::kS32)};
-}
+Values matmul_integer(Call& c) { return {emit_matmul_integer(c, {c.in(0), c.in_or(2, {}), c.in(1), c.in_or(3, {})})}; }
 Values conv_integer(Call& c) {
-  return {emit_conv(c, centered(c, c.in(0), 2, 1), centered(c, c.in(1), 3, 0), DType::kS32)};
+  return {emit_conv(c, centered(c, c.in(0), c.in_or(2, {}), 1), centered(c, c.in(1), c.in_or(3, {}), 0), DType::kS32)};
 }
 
 // The sum of products in s32, times the scales, quantized again. `axis`: of the result, where a scale is a vector.
@@ -145,13 +142,12 @@ Value requantize(Call& c, Value sum, std::size_t scale_a, std::size_t scale_b, s
 }
 
 Values qlinear_matmul(Call& c) {
-  const Value a = centered(c, c.in(0), 2, std::max<std::int64_t>(c.e.rank(c.in(0)) - 2, 0));
-  const Value b = centered(c, c.in(3), 5, c.e.rank(c.in(3)) - 1);
-  const Value sum = emit_matmul(c.e, a, b, DType::kS32);
+  const Value sum = emit_matmul_integer(c, {c.in(0), c.in_or(2, {}), c.in(3), c.in_or(5, {})});
   return {requantize(c, sum, 1, 4, 6, 7, c.e.rank(sum) - 1)};
 }
 Values qlinear_conv(Call& c) {
-  Value sum = emit_conv(c, centered(c, c.in(0), 2, 1), centered(c, c.in(3), 5, 0), DType::kS32);
+  Value sum =
+      emit_conv(c, centered(c, c.in(0), c.in_or(2, {}), 1), centered(c, c.in(3), c.in_or(5, {}), 0), DType::kS32);
   if (c.has(8)) sum = c.e.op("add", {sum, c.e.broadcast(c.in(8), c.e.dims(sum), {1})});
   return {requantize(c, sum, 1, 4, 6, 7, 1)};
 }
@@ -169,6 +165,12 @@ Value emit_narrow(Call& c, Value x, const NarrowType& type, bool saturate) {
   return c.e.convert(rounded, type.carrier);
 }
 
+Value emit_matmul_integer(Call& c, const IntegerOperands& of) {
+  const Value a = centered(c, of.a, of.zero_a, std::max<std::int64_t>(c.e.rank(of.a) - 2, 0));
+  const Value b = centered(c, of.b, of.zero_b, c.e.rank(of.b) - 1);
+  return emit_matmul(c.e, a, b, DType::kS32);
+}
+std::vector<Value> emit_dynamic_quantize(Call& c) { return dynamic_quantize(c); }
 Value emit_dequantize(Call& c) { return dequantize_linear(c).front(); }
 Value emit_quantize(Call& c) { return quantize_linear(c).front(); }
 

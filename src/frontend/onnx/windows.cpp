@@ -107,9 +107,11 @@ Value emit_conv(Call& c, Value x, Value w, DType dtype) {
                  {"dtype", dtype}});
 }
 
+Value emit_biased_conv(Call& c) { return add_bias(c, emit_conv(c, c.in(0), c.in(1), c.e.dtype(c.in(0))), 2); }
+
 namespace {
 
-Values conv(Call& c) { return {add_bias(c, emit_conv(c, c.in(0), c.in(1), c.e.dtype(c.in(0))), 2)}; }
+Values conv(Call& c) { return {emit_biased_conv(c)}; }
 
 // Weights [C, M / group, ...] of a transposed convolution as [C / group, M, ...]: groups side by side along the
 // outputs.
