@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "assign.hpp"
+
 namespace fusewright::extract {
 
 using graph::Graph;
@@ -49,82 +51,6 @@ bool Uses::is_result(Value value) const {
 }
 
 namespace {
-
-// Nodes of the region by number, with the edges inside it.
-struct Inside {
-  std::vector<NodeId> nodes;
-  std::map<NodeId, std::uint32_t> number;
-  std::vector<std::vector<std::uint32_t>> producers, consumers;
-
-  Inside(const Graph& graph, const std::vector<NodeId>& in) : nodes(in), producers(in.size()), consumers(in.size()) {
-    for (std::uint32_t i = 0; i < nodes.size(); ++i) number.emplace(nodes[i], i);
-    for (std::uint32_t i = 0; i < nodes.size(); ++i)
-      for (const Value operand : graph[nodes[i]].operands) {
-        const auto at = number.find(operand.node);
-        if (at == number.end()) continue;
-        producers[i].push_back(at->second);
-        consumers[at->second].push_back(i);
-      }
-  }
-};
-
-using Assignment = std::vector<std::uint32_t>;  // segment of each node
-
-// Why an operator finds no segment, going forward (producers first) or backward.
-std::string no_place(const Graph& graph, NodeId node, const std::vector<Segment>& segments,
-                     const std::vector<std::uint32_t>& filled, bool forward) {
-  const std::string& op = graph.info(node).name;
-  for (std::size_t s = 0; s < segments.size(); ++s) {
-    if (!segments[s].ops.contains(graph[node].op)) continue;
-    if (filled[s] >= segments[s].max) return fmt::format("`{}` has its {}, and here is another", segments[s].text, op);
-    return fmt::format("{} would have to stand {} `{}`, where no segment takes it", op, forward ? "behind" : "before",
-                       segments[s].text);
-  }
-  return fmt::format("it takes no {}", op);
-}
-
-// Puts every node into the first segment that it can stand in, producers first; or, from the other end, into the last
-// one. Either finds an assignment for every chain whose closures and single operators do not compete for the same nodes
-// twice.
-std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& inside,
-                                              const std::vector<std::uint32_t>& part,
-                                              const std::vector<Segment>& segments, bool forward) {
-  const auto count = static_cast<std::int64_t>(segments.size());
-  Assignment segment(inside.nodes.size(), 0);
-  std::vector<std::uint32_t> filled(segments.size(), 0);
-  for (std::size_t step = 0; step < part.size(); ++step) {
-    const std::uint32_t node = forward ? part[step] : part[part.size() - 1 - step];
-    std::int64_t at = forward ? 0 : count - 1;
-    for (const std::uint32_t other : forward ? inside.producers[node] : inside.consumers[node]) {
-      const std::int64_t its = segment[other];
-      const bool within = segments[static_cast<std::size_t>(its)].is_closure();
-      at = forward ? std::max(at, its + (within ? 0 : 1)) : std::min(at, its - (within ? 0 : 1));
-    }
-    const ops::OpId op = graph[inside.nodes[node]].op;
-    while (at >= 0 && at < count) {
-      const Segment& s = segments[static_cast<std::size_t>(at)];
-      if (s.ops.contains(op) && filled[static_cast<std::size_t>(at)] < s.max) break;
-      at += forward ? 1 : -1;
-    }
-    if (at < 0 || at >= count) return std::unexpected(no_place(graph, inside.nodes[node], segments, filled, forward));
-    segment[node] = static_cast<std::uint32_t>(at);
-    ++filled[static_cast<std::size_t>(at)];
-  }
-  for (std::size_t s = 0; s < segments.size(); ++s)
-    if (filled[s] < segments[s].min)
-      return std::unexpected(fmt::format("nothing for its segment `{}`", segments[s].text));
-  return segment;
-}
-
-std::expected<Assignment, std::string> assign_either(const Graph& graph, const Inside& inside,
-                                                     const std::vector<std::uint32_t>& part,
-                                                     const std::vector<Segment>& segments) {
-  auto first = assign(graph, inside, part, segments, true);
-  if (first) return first;
-  auto second = assign(graph, inside, part, segments, false);
-  if (second) return second;
-  return first;
-}
 
 // Components of the region that no edge joins, each in topological order.
 std::vector<std::vector<std::uint32_t>> components(const Inside& inside) {
@@ -181,8 +107,8 @@ class GuardTerms final : public ops::TermBuilder {
 
 // Names of one root's match: a one-node segment stands for its value, its attributes are "name.attr"; a closure's name
 // counts.
-void bind(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part, const Assignment& segment,
-          const std::vector<Segment>& segments, ops::Env& env) {
+void bind_names(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+                const Assignment& segment, const std::vector<Segment>& segments, ops::Env& env) {
   for (std::size_t s = 0; s < segments.size(); ++s) {
     std::vector<std::uint32_t> members;
     for (const std::uint32_t n : part)
@@ -209,17 +135,6 @@ void bind(const Graph& graph, const Inside& inside, const std::vector<std::uint3
   }
 }
 
-bool attrs_fit(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
-               const Assignment& segment, const std::vector<Segment>& segments) {
-  for (const std::uint32_t n : part)
-    for (const rule::AttrPattern& attr : segments[segment[n]].attrs) {
-      if (!attr.value) continue;
-      const ops::AttrValue* value = graph[inside.nodes[n]].attrs.find(attr.attr);
-      if (value == nullptr || !ops::equal(*value, *attr.value)) return false;
-    }
-  return true;
-}
-
 std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
   return std::unexpected(NotAdmitted{false, fmt::format("rule {}: {}", rule.name, std::move(reason))});
 }
@@ -239,39 +154,21 @@ std::expected<std::vector<NodeId>, NotAdmitted> admits(const FuseRule& rule, con
     parts.emplace_back(nodes.size());
     std::iota(parts.front().begin(), parts.front().end(), 0U);
   }
-  std::vector<std::uint32_t> matched(rule.roots.size(), 0);
+  const auto placed = place(graph, inside, parts, rule.roots);
+  if (!placed) return refuse(rule, placed.error());
   std::map<std::string, ops::EnvValue> shared;
-  for (const auto& part : parts) {
-    std::string reason = "more independent parts than it has roots";
-    bool found = false;
-    for (std::size_t r = 0; r < rule.roots.size() && !found; ++r) {
-      const rule::FuseRoot& root = rule.roots[r];
-      if (matched[r] >= root.max) continue;
-      const auto segment = assign_either(graph, inside, part, root.segments);
-      if (!segment) {
-        reason = segment.error();
-        continue;
-      }
-      if (!attrs_fit(graph, inside, part, *segment, root.segments)) {
-        reason = "an attribute is another one";
-        continue;
-      }
-      bind(graph, inside, part, *segment, root.segments, env);
-      for (const std::uint32_t n : part)
-        if (std::ranges::find(rule.no_duplicate, root.segments[(*segment)[n]].name) != rule.no_duplicate.end())
-          exclusive.push_back(inside.nodes[n]);
-      for (const std::string& name : root.shared) {
-        const auto [at, first] = shared.emplace(name, env[name]);
-        if (!first && at->second != env[name])
-          return refuse(rule, fmt::format("the parts do not share one `{}`", name));
-      }
-      ++matched[r];
-      found = true;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto& [number, segment] = (*placed)[p];
+    const rule::FuseRoot& root = rule.roots[number];
+    bind_names(graph, inside, parts[p], segment, root.segments, env);
+    for (const std::uint32_t n : parts[p])
+      if (std::ranges::find(rule.no_duplicate, root.segments[segment[n]].name) != rule.no_duplicate.end())
+        exclusive.push_back(inside.nodes[n]);
+    for (const std::string& name : root.shared) {
+      const auto [at, first] = shared.emplace(name, env[name]);
+      if (!first && at->second != env[name]) return refuse(rule, fmt::format("the parts do not share one `{}`", name));
     }
-    if (!found) return refuse(rule, reason);
   }
-  for (std::size_t r = 0; r < rule.roots.size(); ++r)
-    if (matched[r] < rule.roots[r].min) return refuse(rule, "fewer parts than it asks for");
 
   GuardTerms terms(graph, uses, inside);
   for (const rule::Guard& guard : rule.guards) {
