@@ -44,6 +44,7 @@ struct kebab_name : seq<identifier, star<one<'-'>, plus<identifier_other>>> {};
 #define FW_WORD(rule, text) \
   struct rule : seq<TAO_PEGTL_KEYWORD(text), sep> {}
 FW_WORD(word_include, "include");
+FW_WORD(word_allow, "allow");
 FW_WORD(word_ruleset, "ruleset");
 FW_WORD(word_op, "op");
 FW_WORD(word_opclass, "opclass");
@@ -275,8 +276,13 @@ struct rewrite
 struct fuse : if_must<word_fuse, token<kebab_name>, header, start_of_rule, star<fuse_clause, separators>, end_of_rule> {
 };
 
+struct lint_name : seq<token<kebab_name>> {};
+struct reason : seq<token<text>> {};
+struct reason_comma : seq<comma> {};
+struct allow : if_must<word_allow, open_paren, lint_name, reason_comma, reason, close_paren> {};
+
 struct declaration : sor<include, ruleset, opclass, op, rewrite, fuse> {};
-struct item : seq<opt<documentation>, must<declaration>, separators> {};
+struct item : seq<opt<documentation>, star<allow, separators>, must<declaration>, separators> {};
 /// The brace that ends a `ruleset name { ... }`.
 struct ruleset_close : seq<close_brace, separators> {};
 struct file : must<start_of_file, star<not_at<eof>, sor<ruleset_close, item>>, eof> {};

@@ -106,6 +106,9 @@ void add_place(Json& json, const Span& span) {
   const LineColumn at = line_column(span);
   json["line"] = at.line;
   json["column"] = at.column;
+  const LineColumn end = line_column({span.source, std::max(span.begin, span.end), span.end});
+  json["end_line"] = end.line;
+  json["end_column"] = end.column;
 }
 
 int exit_code(ErrorKind kind) {
@@ -154,9 +157,7 @@ int report(const Error& error, bool json) {
   return exit_code(error.kind);
 }
 
-void print_warnings(const std::vector<Diagnostic>& diagnostics) {
-  for (const Diagnostic& d : diagnostics) std::fputs(paint_severities(print_diagnostic(d)).c_str(), stderr);
-}
+void print_warning(const std::string& text) { std::fputs(paint_severities(text).c_str(), stderr); }
 
 std::function<void(const std::string&)> progress_line() {
   if (isatty(STDERR_FILENO) == 0) return {};

@@ -19,8 +19,8 @@ std::string paint(std::FILE* stream, Colour colour, std::string_view text);
 int report(const Error& error, bool json);
 /// Place, message, notes and suggestion of each.
 nlohmann::ordered_json to_json(const std::vector<Diagnostic>& diagnostics);
-/// Prints warnings and notes to stderr.
-void print_warnings(const std::vector<Diagnostic>& diagnostics);
+/// Prints a warning, as print_diagnostic gives it, to stderr.
+void print_warning(const std::string& text);
 
 /// A line on the terminal that names the phase of work that takes longer than a second, with the seconds gone by;
 /// silent where stderr is not a terminal. The line is cleared by an empty phase, and when the last copy is gone.

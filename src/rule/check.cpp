@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fusewright/rule/lint.hpp"
 #include "src/rule/checker.hpp"
 
 namespace fusewright::rule {
@@ -121,13 +122,32 @@ class RuleNames {
 void check_kebab(const ast::Name& name, Reports& reports) {
   const bool fits = std::all_of(name.text.begin(), name.text.end(),
                                 [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-  if (!fits) reports.warning(name.span, "names of rules are written in kebab-case: conv-bn-fold");
+  if (!fits) reports.warning("rule-name", name.span, "names of rules are written in kebab-case: conv-bn-fold");
+}
+
+void check_allows(const ast::File& file, Reports& reports) {
+  std::vector<std::string> known;
+  for (const LintInfo& lint : lints()) known.emplace_back(lint.name);
+  for (const auto& item : file.items) {
+    for (const auto& [lint, reason] : item.allows) {
+      if (std::find(known.begin(), known.end(), lint.text) == known.end())
+        reports.error(lint.span, "there is no lint '" + lint.text + "'", did_you_mean(lint.text, known));
+      if (reason.find_first_not_of(" \t") == std::string::npos)
+        reports.error(lint.span, "allowing '" + lint.text + "' needs a reason");
+    }
+  }
 }
 
 }  // namespace
 
-Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base) {
+Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base,
+                            std::vector<Diagnostic> errors) {
   Reports reports;
+  for (auto& d : errors) reports.error(d.span, std::move(d.message), std::move(d.suggestion), std::move(d.notes));
+  for (const auto& file : files) {
+    reports.unread(file.unread_names, file.unread_include);
+    check_allows(file, reports);
+  }
   const Declarations all = collect(files, reports);
   auto table = std::make_shared<const ops::OpTable>(declare_ops(all.ops, all.op_docs, base, reports));
   Classes classes = builtin_classes(*table);
@@ -166,8 +186,14 @@ Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTa
   std::sort(set.rewrites.begin(), set.rewrites.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   set.table = std::move(table);
   set.classes = std::move(classes.sets);
-  set.warnings = reports.take_warnings();
-  for (const auto& file : files) set.sources.push_back(file.source);
+  set.findings = reports.take_findings();
+  for (const auto& file : files) {
+    set.sources.push_back(file.source);
+    for (const auto& item : file.items) {
+      for (const auto& allow : item.allows)
+        set.allowances.push_back({allow.lint.text, allow.reason, allow.lint.span, item.extent});
+    }
+  }
   std::sort(set.sources.begin(), set.sources.end(), [](const auto& a, const auto& b) { return a->name < b->name; });
   return set;
 }

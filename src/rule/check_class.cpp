@@ -169,7 +169,8 @@ class ClassResolver {
     need(*decl.value);
     classes_.sets[name] = filter(resolve_class(*decl.value, table_, classes_, reports_), decl.where, table_, reports_);
     classes_.places[name] = decl.name.span;
-    if (classes_.sets[name].ops.empty()) reports_.warning(decl.name.span, "the class '" + name + "' is empty");
+    if (classes_.sets[name].ops.empty())
+      reports_.warning("empty-class", decl.name.span, "the class '" + name + "' is empty");
   }
 
   void need(const ClassExpr& expr) {
@@ -228,8 +229,8 @@ OpSet resolve_class(const ClassExpr& expr, const ops::OpTable& table, const Clas
     if (const OpId op = table.find(expr.name.text); op.valid()) return {{op}};
     std::vector<std::string> known = table.names();
     for (auto& name : classes.names()) known.push_back(std::move(name));
-    reports.error(expr.name.span, "there is no operator or class '" + expr.name.text + "'",
-                  did_you_mean(expr.name.text, known));
+    reports.unknown(expr.name.span, expr.name.text, "there is no operator or class '" + expr.name.text + "'",
+                    did_you_mean(expr.name.text, known));
     return {};
   }
   OpSet set = resolve_class(*expr.args[0], table, classes, reports);

@@ -112,7 +112,30 @@ class Lowering {
     return elementwise && is_along(*expr) ? children(*expr) : lower(expr);
   }
 
+  /// `x in [a, b]` is x == a or x == b, so that the elements may be of any kind.
+  ExprPtr in_list(const Expr& expr) {
+    const bool in = expr.text == "in";
+    ExprPtr out;
+    for (const ExprPtr& item : expr.args[1]->args) {
+      Expr same = leaf(Expr::Kind::kBinary, expr.span, in ? "==" : "!=");
+      same.args = {expr.args[0], item};
+      ExprPtr one = share(std::move(same));
+      if (out == nullptr) {
+        out = std::move(one);
+        continue;
+      }
+      Expr both = leaf(Expr::Kind::kBinary, expr.span, in ? "or" : "and");
+      both.args = {std::move(out), std::move(one)};
+      out = share(std::move(both));
+    }
+    if (out != nullptr) return lower(out);
+    Expr nothing = leaf(Expr::Kind::kBool, expr.span, {});
+    nothing.integer = in ? 0 : 1;
+    return share(std::move(nothing));
+  }
+
   ExprPtr binary(const Expr& expr) {
+    if ((expr.text == "in" || expr.text == "not in") && expr.args[1]->kind == Expr::Kind::kList) return in_list(expr);
     if (is_along(*expr.args[0]) && is_along(*expr.args[1])) {
       c_.reports.error(expr.span, "one of the two operands must have all axes for 'along' to place the other in");
     }
@@ -183,12 +206,17 @@ class Lowering {
     if (expr.text == "fold" && expr.args.size() == 1) return children(expr);
     if (asks) return query(expr);
     if (ops::dtype_from_name(expr.text) && expr.args.size() == 1) return children(expr);
+    if (bound != c_.scope.end() && bound->second.span.valid()) {
+      c_.reports.error(callee_span(expr), "'" + expr.text + "' is no operator that could be applied", {},
+                       {{bound->second.span, "it is bound here"}});
+      return children(expr);
+    }
     std::vector<std::string> known = c_.table.names();
     for (const auto& row : functions()) known.push_back(row.name);
     for (const auto& row : kRoles) known.emplace_back(row.name);
     for (const auto& name : term_queries()) known.push_back(name);
-    c_.reports.error(callee_span(expr), "there is no operator or function '" + expr.text + "'",
-                     did_you_mean(expr.text, known));
+    c_.reports.unknown(callee_span(expr), expr.text, "there is no operator or function '" + expr.text + "'",
+                       did_you_mean(expr.text, known));
     return children(expr);
   }
 
@@ -333,7 +361,13 @@ const std::vector<std::string>& plan_queries() {
   return names;
 }
 
-ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context) { return Lowering(context).lower(expr); }
+ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context, KindSet wanted, const std::string& role) {
+  const std::size_t errors = context.reports.error_count();
+  ExprPtr lowered = Lowering(context).lower(expr);
+  const bool sound = context.reports.error_count() == errors;
+  context.kinds = sound ? check_kinds(lowered, context, wanted, role) : kAnyKind;
+  return lowered;
+}
 
 const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name) {
   const auto at = std::find_if(op.attrs.begin(), op.attrs.end(), [&](const auto& spec) { return spec.name == name; });

@@ -123,8 +123,9 @@ class FuseChecker {
     if (segment.apply != nullptr) {
       add_application(segment, out);
     } else {
+      const std::size_t errors = c_.reports.error_count();
       out.ops = resolve_class(*segment.ops, c_.table, c_.classes, c_.reports);
-      if (out.ops.ops.empty() && c_.reports.error_count() == 0)
+      if (out.ops.ops.empty() && c_.reports.error_count() == errors)
         c_.reports.error(segment.span, "this class has no operators");
     }
     out.text = segment_text(segment.span);
@@ -135,7 +136,8 @@ class FuseChecker {
                        {{at->second.span, "it is bound here"}});
     }
     segment_names_.insert(out.name);
-    scope_.scope.try_emplace(out.name, Binding{Binding::Kind::kSegment, segment.as.span, out.ops, false, false});
+    scope_.scope.try_emplace(out.name,
+                             Binding{Binding::Kind::kSegment, segment.as.span, out.ops, false, false, kTensors});
     return out;
   }
 
@@ -149,11 +151,12 @@ class FuseChecker {
   void add_application(const ast::Segment& segment, Segment& out) {
     const ast::Pattern& apply = *segment.apply;
     const std::size_t operands = apply.args.size() - 1;
+    const std::size_t errors = c_.reports.error_count();
     if (segment.ops != nullptr) {
       for (const OpId op : resolve_class(*segment.ops, c_.table, c_.classes, c_.reports).ops) {
         if (operand_count_fits(c_.table[op], operands)) out.ops.ops.push_back(op);
       }
-      if (out.ops.ops.empty() && c_.reports.error_count() == 0) {
+      if (out.ops.ops.empty() && c_.reports.error_count() == errors) {
         c_.reports.error(segment.span, "no operator of this class takes " + std::to_string(operands) +
                                            (operands == 1 ? " operand" : " operands"));
       }
@@ -190,7 +193,7 @@ class FuseChecker {
         continue;
       }
       for (const auto& conjunct : conjuncts(clause.where)) {
-        rule_.guards.push_back(make_guard(lower_expr(conjunct, context), conjunct->span));
+        rule_.guards.push_back(make_guard(lower_expr(conjunct, context, kTruths, "a condition"), conjunct->span));
       }
     }
     for (Guard& guard : rule_.guards) guard.expr = substitute(guard.expr);

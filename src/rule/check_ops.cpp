@@ -134,22 +134,26 @@ class OpsChecker {
   void add_body(const ast::OpDecl& decl, ops::OpInfo& info) {
     Scope scope;
     for (const auto& param : decl.params)
-      scope[param.name.text] = {Binding::Kind::kTensor, param.name.span, {}, false, false};
+      scope[param.name.text] = {Binding::Kind::kTensor, param.name.span, {}, false, false, kTensors};
     for (const auto& attr : decl.attrs)
-      scope[attr.name.text] = {Binding::Kind::kAttr, attr.name.span, {}, false, false};
+      scope[attr.name.text] = {
+          Binding::Kind::kAttr, attr.name.span, {}, false, false, kinds_of(find_attr(info, attr.name.text)->kind)};
     auto body = std::make_shared<ops::OpBody>();
     ExprContext context{rows_, reports_, ExprPlace::kBody, scope, {}, {}, true, {}};
     for (const auto& let : decl.lets) {
       body->lets.emplace_back(let.name.text, lower_expr(let.value, context));
-      const auto [at, fresh] =
-          scope.try_emplace(let.name.text, Binding{Binding::Kind::kTensor, let.name.span, {}, false, false});
+      const auto [at, fresh] = scope.try_emplace(
+          let.name.text, Binding{Binding::Kind::kTensor, let.name.span, {}, false, false, context.kinds});
       if (!fresh) {
         reports_.error(let.name.span, "'" + let.name.text + "' is bound already", {},
                        {{at->second.span, "it is bound here"}});
       }
     }
     body->results.resize(info.results.size());
-    for (const auto& value : decl.values) add_result(value, decl, info, lower_expr(value.value, context), *body);
+    for (const auto& value : decl.values) {
+      ExprPtr expr = lower_expr(value.value, context, kTensors, "a result of " + info.name);
+      add_result(value, decl, info, std::move(expr), *body);
+    }
     bool complete = true;
     for (std::size_t i = 0; i < info.results.size(); ++i) {
       if (body->results[i] != nullptr) continue;
@@ -165,7 +169,7 @@ class OpsChecker {
     for (const auto& value : decl.values) collect_calls(*value.value, info.name);
     for (const auto& param : decl.params) {
       if (!context.used.contains(param.name.text)) {
-        reports_.warning(param.name.span,
+        reports_.warning("unused-name", param.name.span,
                          "the body of " + info.name + " does not use its operand '" + param.name.text + "'");
       }
     }

@@ -106,7 +106,7 @@ class Lowering {
     if (pattern.literal->approximate) node.literal.tolerance = digit_tolerance(pattern.literal->text);
     if (pattern.within) node.literal.tolerance = *pattern.within;
     if (!pattern.as.text.empty()) {
-      out_.scope.bind(pattern.as, Binding::Kind::kAttr);
+      out_.scope.bind(pattern.as, Binding::Kind::kAttr, {}, kNumbers);
       node.literal.bind = pattern.as.text;
     }
     return add(std::move(node));
@@ -223,7 +223,7 @@ class Lowering {
     if (operand.name.empty()) {
       operand.name = "operand@" + std::to_string(operand.span.begin);
       if (operand.kind == PatternNode::Kind::kWildcard) operand.kind = PatternNode::Kind::kVariable;
-      out_.scope.scope[operand.name] = {Binding::Kind::kTensor, operand.span, operand.ops, false, true};
+      out_.scope.scope[operand.name] = {Binding::Kind::kTensor, operand.span, operand.ops, false, true, kTensors};
     }
     return operand.name;
   }
@@ -318,8 +318,8 @@ OpSet resolve_application(const ast::Name& name, const Pattern* choice, std::siz
     if (at == context.classes.sets.end()) {
       std::vector<std::string> known = context.table.names();
       for (auto& word : context.classes.names()) known.push_back(std::move(word));
-      context.reports.error(name.span, "there is no operator or class '" + name.text + "'",
-                            did_you_mean(name.text, known));
+      context.reports.unknown(name.span, name.text, "there is no operator or class '" + name.text + "'",
+                              did_you_mean(name.text, known));
       return {};
     }
     OpSet set;
@@ -404,8 +404,9 @@ std::optional<ops::AttrValue> constant_attr(const Expr& expr, ops::AttrKind kind
 
 // --- PatternScope ------------------------------------------------------------------------------------
 
-void PatternScope::bind(const ast::Name& name, Binding::Kind kind, const OpSet& ops) {
-  const auto [at, fresh] = scope.try_emplace(name.text, Binding{kind, name.span, ops, false, false});
+void PatternScope::bind(const ast::Name& name, Binding::Kind kind, const OpSet& ops, KindSet kinds) {
+  if (kind == Binding::Kind::kTensor) kinds = kTensors;
+  const auto [at, fresh] = scope.try_emplace(name.text, Binding{kind, name.span, ops, false, false, kinds});
   if (fresh) return;
   used.insert(name.text);
   if (at->second.kind == kind) return;
@@ -426,7 +427,7 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
   const Expr& value = *pattern.value;
   const Span& span = value.span;
   if (value.kind == Expr::Kind::kName && !ops::dtype_from_name(value.text) && !let_names_.contains(value.text)) {
-    bind({value.text, span}, Binding::Kind::kAttr);
+    bind({value.text, span}, Binding::Kind::kAttr, {}, kinds_of(spec->kind));
     out.bind = value.text;
     into.push_back(std::move(out));
     return;
@@ -453,7 +454,7 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
   // The place makes the name the same in all variants of the rule.
   const std::string fresh = pattern.name.text + "@" + std::to_string(pattern.name.span.begin);
   out.bind = fresh;
-  scope.try_emplace(fresh, Binding{Binding::Kind::kAttr, span, {}, false, true});
+  scope.try_emplace(fresh, Binding{Binding::Kind::kAttr, span, {}, false, true, kinds_of(spec->kind)});
   into.push_back(std::move(out));
   const std::string text = pattern.name.text + " == " + ops::print_expr(value);
   if (constant) {
@@ -484,7 +485,7 @@ void PatternScope::list_attr(const ast::AttrPattern& pattern, const std::string&
     const bool fresh_name =
         item.kind == Expr::Kind::kName && !ops::dtype_from_name(item.text) && !scope.contains(item.text);
     if (fresh_name) {
-      scope.emplace(item.text, Binding{Binding::Kind::kAttr, item.span, {}, false, false});
+      scope.emplace(item.text, Binding{Binding::Kind::kAttr, item.span, {}, false, false, kNumbers | kTexts});
       let_names_.insert(item.text);
       pending_.push_back({item.text, element, {}, item.span});
     } else {
@@ -504,7 +505,7 @@ bool PatternScope::range_attr(const ast::AttrPattern& pattern, const std::string
   const ExprPtr length = node(Expr::Kind::kCall, "len", range.span, {whole});
   const ExprPtr some = node(Expr::Kind::kBinary, ">", range.span, {length, number(0, range.span)});
   pending_.push_back({{}, some, text, range.span});
-  scope.emplace(first.text, Binding{Binding::Kind::kAttr, first.span, {}, false, false});
+  scope.emplace(first.text, Binding{Binding::Kind::kAttr, first.span, {}, false, false, kNumbers});
   let_names_.insert(first.text);
   pending_.push_back(
       {first.text, node(Expr::Kind::kIndex, {}, first.span, {whole, number(0, first.span)}), {}, first.span});

@@ -51,10 +51,12 @@ class RewriteChecker {
   void run() {
     std::vector<ast::PatternPtr> roots;
     for (const auto& root : decl_.roots) roots.push_back(root.pattern);
+    const std::size_t errors = c_.reports.error_count();
     std::vector<Lowered> variants = lower_patterns(roots, called_names(decl_), c_);
+    sound_ = c_.reports.error_count() == errors;
     for (const auto& lowered : variants) all_.insert(lowered.scope.scope.begin(), lowered.scope.scope.end());
     for (auto& lowered : variants) finish(lowered);
-    warn_unused();
+    if (c_.reports.error_count() == errors) warn_unused();  // what an error hides may be the use
   }
 
  private:
@@ -65,7 +67,7 @@ class RewriteChecker {
       if (scope.emplace(name, binding).second) variant.absent.push_back(name);
     }
     for (const std::uint32_t root : variant.roots) {
-      if (variant.nodes[root].kind == PatternNode::Kind::kApply || c_.reports.error_count() > 0) continue;
+      if (variant.nodes[root].kind == PatternNode::Kind::kApply || !sound_) continue;
       c_.reports.error(variant.nodes[root].span,
                        "the root of a pattern must be an operator, not a name or a number that "
                        "fits everything");
@@ -81,7 +83,8 @@ class RewriteChecker {
     ExprContext context{c_.table, c_.reports, ExprPlace::kRewrite, scope, {}, std::move(lowered.scope.attr_refs),
                         false,    {}};
     for (const auto& clause : decl_.clauses) add_clause(clause, context, scope, variant);
-    for (const auto& expr : decl_.to) variant.to.push_back(lower_expr(expr, context));
+    for (const auto& expr : decl_.to)
+      variant.to.push_back(lower_expr(expr, context, kTensors | kNumbers | kTruths, "what a rewrite gives"));
     used_.insert(context.used.begin(), context.used.end());
     bind_attrs(context.attr_refs, variant);
     rule_.variants.push_back(std::move(variant));
@@ -90,14 +93,16 @@ class RewriteChecker {
   void add_clause(const ast::Clause& clause, ExprContext& context, Scope& scope, RewriteVariant& variant) {
     if (clause.where != nullptr) {
       for (const auto& conjunct : conjuncts(clause.where)) {
-        const std::uint32_t guard = common_guard(make_guard(lower_expr(conjunct, context), conjunct->span));
+        ExprPtr condition = lower_expr(conjunct, context, kTruths, "a condition");
+        const std::uint32_t guard = common_guard(make_guard(std::move(condition), conjunct->span));
         variant.steps.push_back({Step::Kind::kGuard, guard, {}, nullptr});
       }
       return;
     }
     const ast::Name& name = clause.let.name;
     ExprPtr value = lower_expr(clause.let.value, context);
-    const auto [at, fresh] = scope.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false});
+    const auto [at, fresh] =
+        scope.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false, context.kinds});
     if (!fresh && !lets_.contains(name.text)) {
       c_.reports.error(name.span, "'" + name.text + "' is bound already", {}, {{at->second.span, "it is bound here"}});
     }
@@ -136,19 +141,20 @@ class RewriteChecker {
   }
 
   void warn_unused() {
-    if (c_.reports.error_count() > 0) return;  // what an error hides may be the use
     for (const auto& [name, binding] : all_) {
       if (binding.derived || used_.contains(name) || name.starts_with("_")) continue;
-      c_.reports.warning(binding.span, "'" + name + "' is bound and never used; '_' matches without a name");
+      c_.reports.warning("unused-name", binding.span,
+                         "'" + name + "' is bound and never used; '_' matches without a name");
     }
     for (const auto& [name, span] : all_lets_) {
-      if (!used_.contains(name)) c_.reports.warning(span, "'" + name + "' is computed and never used");
+      if (!used_.contains(name)) c_.reports.warning("unused-name", span, "'" + name + "' is computed and never used");
     }
   }
 
   const ast::RuleDecl& decl_;
   const RuleContext& c_;
   RewriteRule& rule_;
+  bool sound_ = true;  ///< the patterns have no errors
   Scope all_;
   std::map<std::string, Span> lets_, all_lets_;
   std::set<std::string> used_;

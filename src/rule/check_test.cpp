@@ -50,33 +50,35 @@ class TestChecker {
 
   void run() {
     for (const auto& input : decl_.inputs) {
-      bind(input.name, "an input");
+      bind(input.name, "an input", kTensors);
       test_.inputs.push_back({input.name.text, input.type, input.constant, input.name.span});
     }
     const std::size_t errors = c_.reports.error_count();
     ExprContext context{c_.table, c_.reports, ExprPlace::kTest, scope_, {}, {}, false, {}};
     for (const auto& let : decl_.lets) {
       test_.lets.emplace_back(let.name.text, lower_expr(let.value, context));
-      bind(let.name, "a value");
+      bind(let.name, "a value", context.kinds);
     }
-    for (const auto& expr : decl_.outputs) test_.outputs.push_back(lower_expr(expr, context));
-    for (const auto& expr : decl_.expected) test_.expected.push_back(lower_expr(expr, context));
+    for (const auto& expr : decl_.outputs)
+      test_.outputs.push_back(lower_expr(expr, context, kTensors, "what an example tries"));
+    for (const auto& expr : decl_.expected)
+      test_.expected.push_back(lower_expr(expr, context, kTensors, "what an example expects"));
     if (test_.outputs.empty()) c_.reports.error(decl_.span, "the example has no 'match' with the term to try");
     if (!test_.expected.empty() && test_.expected.size() != test_.outputs.size()) {
       c_.reports.error(decl_.span, "'match' and 'to' of an example must be equally many");
     }
     for (const auto& input : decl_.inputs) {
       if (!context.used.contains(input.name.text)) {
-        c_.reports.warning(input.name.span, "the input '" + input.name.text + "' is never used");
+        c_.reports.warning("unused-name", input.name.span, "the input '" + input.name.text + "' is never used");
       }
     }
     if (c_.reports.error_count() == errors) check_types();
   }
 
  private:
-  void bind(const ast::Name& name, const std::string& what) {
+  void bind(const ast::Name& name, const std::string& what, KindSet kinds) {
     const auto [at, fresh] =
-        scope_.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false});
+        scope_.try_emplace(name.text, Binding{Binding::Kind::kTensor, name.span, {}, false, false, kinds});
     if (!fresh) {
       c_.reports.error(name.span, what + " '" + name.text + "' has a name that is taken", {},
                        {{at->second.span, "it is taken here"}});
@@ -132,7 +134,7 @@ Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, co
 std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards,
                                   const RuleContext& context) {
   std::vector<TestCase> out;
-  std::set<std::string> names;
+  std::map<std::string, Span> names;
   for (const auto& test : decl.tests) {
     TestCase result;
     result.rule = decl.name.text;
@@ -140,8 +142,9 @@ std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<G
     result.span = test.span;
     result.reject = test.reject;
     result.kernels = test.kernels;
-    if (!names.insert(result.name).second) {
-      context.reports.error(test.name.span, "two examples of this rule are called '" + result.name + "'");
+    if (const auto [other, fresh] = names.emplace(result.name, test.name.span); !fresh) {
+      context.reports.error(test.name.span, "two examples of this rule are called '" + result.name + "'", {},
+                            {{other->second, "the other one is here"}});
     }
     TestChecker(test, context, result).run();
     if (test.because != nullptr) {

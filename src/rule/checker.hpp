@@ -16,21 +16,39 @@ namespace fusewright::rule {
 class Reports {
  public:
   void error(const Span& span, std::string message, std::string suggestion = {}, std::vector<Note> notes = {});
-  void warning(const Span& span, std::string message, std::vector<Note> notes = {});
+  /// A name that nothing declares, unless it may be declared in what could not be read.
+  void unknown(const Span& span, const std::string& name, std::string message, std::string suggestion);
+  void warning(const std::string& lint, const Span& span, std::string message, std::vector<Note> notes = {});
   void note(const Span& span, std::string message);
-  std::size_t error_count() const { return errors_.size(); }
+  /// Names that are declared, or all names, but not how.
+  void unread(const std::vector<std::string>& names, bool any);
+  /// Errors so far, those that were left out too: whether a part is sound shows in whether it grew.
+  std::size_t error_count() const { return error_count_; }
   /// In the order of files and places.
   std::vector<Diagnostic> take_errors();
-  std::vector<Diagnostic> take_warnings();
+  std::vector<Finding> take_findings();
 
  private:
   bool fresh(const Span& span, const std::string& message);
-  std::vector<Diagnostic> errors_, warnings_;
+  std::vector<Diagnostic> errors_;
+  std::vector<Finding> findings_;
+  std::size_t error_count_ = 0;
   std::set<std::tuple<std::string, std::uint32_t, std::string>> seen_;
+  std::set<std::string> unread_;
+  bool unread_any_ = false;
 };
+
+/// In the order of files and places.
+void sort_findings(std::vector<Finding>& findings);
 
 /// "did you mean 'x'?" or empty.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
+
+/// What an expression can be: a set of kinds. Attributes are all but tensors.
+using KindSet = std::uint8_t;
+constexpr KindSet kTensors = 1, kNumbers = 2, kTruths = 4, kTexts = 8, kDTypes = 16, kLists = 32;
+constexpr KindSet kAnyKind = 63;
+KindSet kinds_of(ops::AttrKind kind);
 
 /// What a name stands for where expressions see it.
 struct Binding {
@@ -40,6 +58,7 @@ struct Binding {
   OpSet ops;             ///< of the node that `as name` names; empty for a plain value
   bool op_name = false;  ///< `as act` of several operators: act(...) applies the one that matched
   bool derived = false;  ///< made by the checker: no warning when unused
+  KindSet kinds = kAnyKind;
 };
 using Scope = std::map<std::string, Binding>;
 
@@ -61,11 +80,18 @@ struct ExprContext {
   std::set<AttrRef> attr_refs;
   bool hide_literals = false;                            ///< kBody: ~c becomes a hidden attribute
   std::vector<std::pair<std::string, double>> literals;  ///< those attributes
+  KindSet kinds = kAnyKind;                              ///< what the last expression can be
 };
 
-/// Checks names, operand counts and attributes of an expression and puts what is only surface (`along`, `c.attr`,
-/// `..c`, out_feature(c)) into plain terms. Returns the expression that ops::elaborate understands.
-ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context);
+/// Checks names, operand counts, attributes and kinds of an expression and puts what is only surface (`along`,
+/// `c.attr`,
+/// `..c`, out_feature(c)) into plain terms. Returns the expression that ops::elaborate understands. Reports one that is
+/// none of `wanted`; `role` says what it is wanted for: "a condition".
+ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context, KindSet wanted = kAnyKind, const std::string& role = {});
+
+/// What a lowered expression can be. Reports every part that is used as what it cannot be, with the place where its
+/// name is bound.
+KindSet check_kinds(const ExprPtr& expr, ExprContext& context, KindSet wanted, const std::string& role);
 
 /// Resolved class names for one set of rules.
 struct Classes {
@@ -104,7 +130,7 @@ class PatternScope {
   PatternScope(const RuleContext& context) : c_(context) {}
 
   /// Binds a name, or notes that it is a test for equality. Reports a name of another kind.
-  void bind(const ast::Name& name, Binding::Kind kind, const OpSet& ops = {});
+  void bind(const ast::Name& name, Binding::Kind kind, const OpSet& ops = {}, KindSet kinds = kAnyKind);
   /// `attr = value` of an application: a binding, a constant, or a free name with guards that `finish` makes.
   /// `operand` gives the Env name of operand i, for axes that count from its end.
   void attr(const ast::AttrPattern& pattern, const OpSet& ops, const std::function<std::string(std::size_t)>& operand,

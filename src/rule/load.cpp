@@ -28,6 +28,7 @@ class Loader {
     for (fs::recursive_directory_iterator it(path, ec), end; !ec && it != end; it.increment(ec)) {
       if (it->path().extension() == ".fuse" && it->is_regular_file(ec)) found.push_back(it->path().generic_string());
     }
+    unread_ |= ec || found.empty();
     if (ec)
       reports_.error({}, "cannot read the folder " + path + ": " + ec.message());
     else if (found.empty())
@@ -54,33 +55,32 @@ class Loader {
     if (in.is_open()) text << in.rdbuf();
     if (!in.is_open() || in.bad()) {
       reports_.error(from, "cannot read the rule file " + path);
+      unread_ = true;
       return;
     }
-    auto file = parse_rules(std::make_shared<const SourceText>(SourceText{path, text.str()}));
-    if (!file) {
-      for (const auto& d : file.error().diagnostics) reports_.error(d.span, d.message, d.suggestion, d.notes);
-      return;
-    }
-    file->layer = layer_;
+    auto [file, errors] = parse_declarations(std::make_shared<const SourceText>(SourceText{path, text.str()}));
+    for (auto& d : errors) reports_.error(d.span, std::move(d.message), std::move(d.suggestion), std::move(d.notes));
+    file.layer = layer_;
     open_.push_back(id);
-    for (const auto& item : file->items) {
+    for (const auto& item : file.items) {
       const auto* include = std::get_if<ast::Include>(&item.what);
       if (include != nullptr) add_file((fs::path(path).parent_path() / include->path).generic_string(), item.span);
     }
     open_.pop_back();
-    files_.push_back(std::move(*file));
+    files_.push_back(std::move(file));
   }
 
-  Result<std::vector<ast::File>> finish() {
-    if (reports_.error_count() > 0) return std::unexpected(Error{ErrorKind::kInput, reports_.take_errors()});
+  Result<RuleSet> check(const ops::OpTable& base) {
     std::sort(files_.begin(), files_.end(),
               [](const auto& a, const auto& b) { return a.source->name < b.source->name; });
-    return std::move(files_);
+    if (unread_ && !files_.empty()) files_[0].unread_include = true;
+    return check_rules(files_, base, reports_.take_errors());
   }
 
  private:
   Reports reports_;
   std::uint32_t layer_ = 0;
+  bool unread_ = false;  ///< there is a file of which nothing is known
   std::set<std::string> seen_;
   std::vector<std::string> open_;
   std::vector<ast::File> files_;
@@ -91,8 +91,7 @@ class Loader {
 Result<RuleSet> load_rules(const std::vector<std::string>& paths, const ops::OpTable& base) {
   Loader loader;
   for (const auto& path : paths) loader.add_path(path);
-  FW_TRY(const auto files, loader.finish());
-  return check_rules(files, base);
+  return loader.check(base);
 }
 
 }  // namespace fusewright::rule

@@ -68,6 +68,9 @@ FW_EXPECTED(word_target, "'target'");
 FW_EXPECTED(parameter, "an operand's name");
 FW_EXPECTED(attribute, "an attribute's name");
 FW_EXPECTED(result_name, "a result's name");
+FW_EXPECTED(lint_name, "the name of a lint");
+FW_EXPECTED(reason_comma, "',' and the reason");
+FW_EXPECTED(reason, "the reason in quotes");
 FW_EXPECTED(declaration, "a declaration (include, ruleset, op, opclass, rewrite, fuse)");
 #undef FW_EXPECTED
 template <>
@@ -118,7 +121,7 @@ using Selector = peg::parse_tree::selector<
         g::match_pattern, g::match_chain, g::tensor_type, g::constant_mark, g::input, g::match_outputs,
         g::kernels_clause, g::because, g::test_mark, g::reject_mark, g::test, g::documentation, g::include,
         g::ruleset_open, g::ruleset, g::ellipsis, g::parameter, g::attribute_kind, g::attribute_default, g::attribute,
-        g::result_name, g::formula, g::value_clause, g::op_block, g::op, g::opclass, g::rewrite, g::fuse>,
+        g::result_name, g::formula, g::value_clause, g::op_block, g::op, g::opclass, g::allow, g::rewrite, g::fuse>,
     peg::parse_tree::fold_one::on<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison,
                                   g::coalesce, g::sum, g::product, g::along, g::negation, g::exponent_operand, g::power,
                                   g::postfix, g::choice_pattern, g::aliased_pattern, g::negated_pattern,
@@ -191,17 +194,52 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
   return result;
 }
 
-/// Where parsing can go on after an error: the next line that starts with a word of a declaration in the same column
-/// as declarations stand, so that one slip is one error.
+/// The word of a declaration (or `///` or `allow`) that starts at `at`, else empty.
+std::string_view declaration_word(const std::string& text, const Scan& scan, std::size_t at) {
+  static constexpr std::string_view kStarts[] = {"rewrite", "fuse",    "opclass", "op",
+                                                 "ruleset", "include", "allow",   "///"};
+  if (!scan.significant[at]) return {};
+  for (const std::string_view start : kStarts) {
+    const std::size_t end = at + start.size();
+    if (text.compare(at, start.size(), start) == 0 && (start == "///" || end == text.size() || !is_word(text[end])))
+      return start;
+  }
+  return {};
+}
+
+bool starts_line(const std::string& text, std::size_t at) {
+  while (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '\t')) --at;
+  return at == 0 || text[at - 1] == '\n';
+}
+
+/// The next line that starts with a word of a declaration.
 std::size_t next_declaration(const std::string& text, const Scan& scan, std::size_t at) {
-  static constexpr std::string_view kStarts[] = {"rewrite ", "fuse ", "op ", "opclass ", "ruleset ", "include ", "///"};
   while ((at = text.find('\n', at)) != std::string::npos) {
-    ++at;
-    for (const std::string_view start : kStarts) {
-      if (text.compare(at, start.size(), start) == 0 && (scan.significant[at])) return at;
-    }
+    at = text.find_first_not_of(" \t\r", at + 1);
+    if (at == std::string::npos) break;
+    if (!declaration_word(text, scan, at).empty()) return at;
   }
   return text.size();
+}
+
+/// Where parsing can go on after an error at `stop` in the declaration that starts at `begin`: there, when it is where
+/// another declaration starts, else the next line that starts with a word of one.
+std::size_t resume(const std::string& text, const Scan& scan, std::size_t begin, std::size_t stop) {
+  const std::string_view word = declaration_word(text, scan, stop);
+  if (stop > begin && !word.empty() && word != "///" && starts_line(text, stop)) return stop;
+  return next_declaration(text, scan, stop);
+}
+
+/// What the declarations that start between two places declare, as far as their first words tell.
+void note_unread(const std::string& text, const Scan& scan, std::size_t begin, std::size_t end, ast::File& file) {
+  for (std::size_t at = begin; at < end; at = next_declaration(text, scan, at)) {
+    const std::string_view word = declaration_word(text, scan, at);
+    file.unread_include |= word == "include";
+    if (word != "op" && word != "opclass") continue;
+    std::size_t name = at + word.size();
+    while (name < text.size() && !scan.significant[name]) ++name;
+    if (name < text.size()) file.unread_names.push_back(token_at(text, name));
+  }
 }
 
 }  // namespace
@@ -256,57 +294,102 @@ Scan scan_source(const SourcePtr& source) {
   return scan;
 }
 
-Result<ast::File> parse_rules(const SourcePtr& source) {
-  const std::string& text = source->text;
-  if (text.size() > (std::size_t{1} << 26)) return fail("a rule file above 64 MiB", Span{source, 0, 0});
-  const Scan scan = scan_source(source);
-  if (!scan.errors.empty()) return std::unexpected(Error{ErrorKind::kInput, scan.errors});
+namespace {
 
-  TreeReader reader(source, scan);
-  ast::File file{source, 0, {}};
-  Error error;
-  std::vector<std::size_t> open_blocks;
-  const auto close_block = [&] {
-    auto& block = std::get<ast::Ruleset>(file.items[open_blocks.back()].what);
-    block.items = static_cast<std::uint32_t>(file.items.size() - open_blocks.back() - 1);
-    open_blocks.pop_back();
-  };
+/// Reads one declaration after the other.
+class FileReader {
+ public:
+  FileReader(const SourcePtr& source, const Scan& scan)
+      : source_(source),
+        text_(source->text),
+        scan_(scan),
+        reader_(source, scan),
+        parsed_{{source, 0, {}, {}, false}, {}} {}
 
-  std::size_t at = 0;
-  while (at < text.size() && error.diagnostics.size() < kMostErrors) {
-    Input in(text.data() + at, text.data() + text.size(), source->name);
+  Parsed run() {
+    std::size_t at = 0;
+    while (at < text_.size() && parsed_.errors.size() < kMostErrors) at = read_from(at);
+    note_unread(text_, scan_, at, text_.size(), parsed_.file);
+    if (!open_blocks_.empty() && parsed_.errors.empty()) report_open_block();
+    while (!open_blocks_.empty()) close_block();
+    for (auto& d : reader_.take_errors()) parsed_.errors.push_back(std::move(d));
+    return std::move(parsed_);
+  }
+
+ private:
+  /// Up to the end, or to where reading can go on after an error.
+  std::size_t read_from(std::size_t begin) {
+    Input in(text_.data() + begin, text_.data() + text_.size(), source_->name);
+    std::size_t start = begin;
     try {
-      if (at == 0) peg::parse<g::start_of_file>(in);
+      if (begin == 0) peg::parse<g::start_of_file>(in);
       while (!in.empty()) {
-        if (!open_blocks.empty() && peg::parse<g::ruleset_close>(in)) {
-          close_block();
+        start = static_cast<std::size_t>(in.current() - text_.data());
+        // A brace that closes nothing may belong to a block whose first line was not read.
+        const bool closes = !open_blocks_.empty() || !parsed_.errors.empty();
+        if (closes && peg::parse<g::ruleset_close>(in)) {
+          if (!open_blocks_.empty()) close_block();
           continue;
         }
         const auto tree = peg::parse_tree::parse<g::item, TreeNode, Selector, peg::nothing, Control>(in);
-        file.items.push_back(reader.item(*tree));
-        const auto* block = std::get_if<ast::Ruleset>(&file.items.back().what);
-        if (block != nullptr && block->block) open_blocks.push_back(file.items.size() - 1);
+        auto& items = parsed_.file.items;
+        items.push_back(reader_.item(*tree));
+        const auto* block = std::get_if<ast::Ruleset>(&items.back().what);
+        if (block != nullptr && block->block) open_blocks_.push_back(items.size() - 1);
       }
-      at = text.size();
     } catch (const Stop& stop) {
-      error.diagnostics.push_back(stop_diagnostic(source, scan, stop));
-      at = next_declaration(text, scan, static_cast<std::size_t>(stop.place - text.data()));
+      parsed_.errors.push_back(stop_diagnostic(source_, scan_, stop));
+      const std::size_t next = resume(text_, scan_, start, static_cast<std::size_t>(stop.place - text_.data()));
+      note_unread(text_, scan_, start, next, parsed_.file);
+      return next;
     }
+    return text_.size();
   }
-  if (!open_blocks.empty() && error.diagnostics.empty()) {
-    const Span open = file.items[open_blocks.back()].span;
-    Diagnostic d{Severity::kError,
-                 {source, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(text.size())},
-                 "expected '}' at the end of the ruleset, but the file ends",
-                 {},
-                 {}};
-    d.notes.push_back({open, "the ruleset begins here"});
-    error.diagnostics.push_back(std::move(d));
+
+  void close_block() {
+    auto& items = parsed_.file.items;
+    std::get<ast::Ruleset>(items[open_blocks_.back()].what).items =
+        static_cast<std::uint32_t>(items.size() - open_blocks_.back() - 1);
+    open_blocks_.pop_back();
   }
-  while (!open_blocks.empty()) close_block();
-  for (auto& d : reader.take_errors()) error.diagnostics.push_back(std::move(d));
-  if (!error.diagnostics.empty()) return std::unexpected(std::move(error));
-  return file;
+
+  void report_open_block() {
+    const auto end = static_cast<std::uint32_t>(text_.size());
+    parsed_.errors.push_back({Severity::kError,
+                              {source_, end, end},
+                              "expected '}' at the end of the ruleset, but the file ends",
+                              {{parsed_.file.items[open_blocks_.back()].span, "the ruleset begins here"}},
+                              {}});
+  }
+
+  const SourcePtr& source_;
+  const std::string& text_;
+  const Scan& scan_;
+  TreeReader reader_;
+  Parsed parsed_;
+  std::vector<std::size_t> open_blocks_;
+};
+
+}  // namespace
+
+Parsed parse_declarations(const SourcePtr& source) {
+  Parsed unread{{source, 0, {}, {}, true}, {}};
+  if (source->text.size() > (std::size_t{1} << 26)) {
+    unread.errors.push_back({Severity::kError, Span{source, 0, 0}, "a rule file above 64 MiB", {}, {}});
+    return unread;
+  }
+  const Scan scan = scan_source(source);
+  if (!scan.errors.empty()) {
+    unread.errors = scan.errors;
+    return unread;
+  }
+  return FileReader(source, scan).run();
+}
+
+Result<ast::File> parse_rules(const SourcePtr& source) {
+  Parsed parsed = parse_declarations(source);
+  if (!parsed.errors.empty()) return std::unexpected(Error{ErrorKind::kInput, std::move(parsed.errors)});
+  return std::move(parsed.file);
 }
 
 }  // namespace fusewright::rule

@@ -238,6 +238,7 @@ void print_item(const ast::Item& item, std::string& out) {
     out += line.empty() ? "///\n" : "/// " + line + "\n";
     at = end + 1;
   }
+  for (const auto& allow : item.allows) out += "allow(" + allow.lint.text + ", \"" + allow.reason + "\")\n";
   if (const auto* include = std::get_if<ast::Include>(&item.what))
     out += "include \"" + include->path + "\"\n";
   else if (const auto* set = std::get_if<ast::Ruleset>(&item.what))

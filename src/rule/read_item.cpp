@@ -196,9 +196,14 @@ ast::TestDecl TreeReader::test(const TreeNode& node) {
 
 ast::Item TreeReader::item(const TreeNode& node) {
   ast::Item result;
+  result.extent = span(*node.children.front(), *node.children.back());
   for (const auto& child : node.children) {
     if (child->is_type<g::documentation>()) {
       result.doc = documentation_text(text(*child));
+      continue;
+    }
+    if (child->is_type<g::allow>()) {
+      result.allows.push_back({name(*child->children[0]), quoted(*child->children[1])});
       continue;
     }
     result.span = child->children.empty() ? span(*child) : span(*child->children[0]);

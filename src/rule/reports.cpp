@@ -6,12 +6,8 @@ namespace fusewright::rule {
 
 namespace {
 
-std::vector<Diagnostic> sorted(std::vector<Diagnostic> diagnostics) {
-  const auto key = [](const Diagnostic& d) {
-    return std::tuple(d.span.valid() ? d.span.source->name : std::string(), d.span.begin, d.message);
-  };
-  std::sort(diagnostics.begin(), diagnostics.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  return diagnostics;
+auto order(const Diagnostic& d) {
+  return std::tuple(d.span.valid() ? d.span.source->name : std::string(), d.span.begin, d.message);
 }
 
 }  // namespace
@@ -21,22 +17,47 @@ bool Reports::fresh(const Span& span, const std::string& message) {
 }
 
 void Reports::error(const Span& span, std::string message, std::string suggestion, std::vector<Note> notes) {
+  ++error_count_;
   if (!fresh(span, message)) return;
   errors_.push_back({Severity::kError, span, std::move(message), std::move(notes), std::move(suggestion)});
 }
 
-void Reports::warning(const Span& span, std::string message, std::vector<Note> notes) {
+void Reports::unknown(const Span& span, const std::string& name, std::string message, std::string suggestion) {
+  if (unread_any_ || unread_.contains(name))
+    ++error_count_;
+  else
+    error(span, std::move(message), std::move(suggestion));
+}
+
+void Reports::unread(const std::vector<std::string>& names, bool any) {
+  unread_.insert(names.begin(), names.end());
+  unread_any_ |= any;
+}
+
+void Reports::warning(const std::string& lint, const Span& span, std::string message, std::vector<Note> notes) {
   if (!fresh(span, message)) return;
-  warnings_.push_back({Severity::kWarning, span, std::move(message), std::move(notes), {}});
+  findings_.push_back({{Severity::kWarning, span, std::move(message), std::move(notes), {}}, lint});
 }
 
 void Reports::note(const Span& span, std::string message) {
   if (!fresh(span, message)) return;
-  warnings_.push_back({Severity::kNote, span, std::move(message), {}, {}});
+  findings_.push_back({{Severity::kNote, span, std::move(message), {}, {}}, {}});
 }
 
-std::vector<Diagnostic> Reports::take_errors() { return sorted(std::move(errors_)); }
-std::vector<Diagnostic> Reports::take_warnings() { return sorted(std::move(warnings_)); }
+std::vector<Diagnostic> Reports::take_errors() {
+  std::sort(errors_.begin(), errors_.end(), [](const auto& a, const auto& b) { return order(a) < order(b); });
+  return std::move(errors_);
+}
+
+std::vector<Finding> Reports::take_findings() {
+  sort_findings(findings_);
+  return std::move(findings_);
+}
+
+void sort_findings(std::vector<Finding>& findings) {
+  std::sort(findings.begin(), findings.end(),
+            [](const auto& a, const auto& b) { return order(a.diagnostic) < order(b.diagnostic); });
+}
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
   const std::string near = nearest(word, candidates);

@@ -7,9 +7,9 @@ using namespace fusewright::rule::testing;
 TEST_CASE("the rule library loads without a warning", "[rule]") {
   const auto set = load_rules({source_path("rules")}, ops::OpTable::builtin());
   if (!set) FAIL(print_error(set.error()));
-  for (const auto& d : set->warnings) {
-    INFO(print_diagnostic(d));
-    CHECK(d.severity == Severity::kNote);
+  for (const auto& d : set->findings) {
+    INFO(print_diagnostic(d.diagnostic));
+    CHECK(d.diagnostic.severity == Severity::kNote);
   }
   CHECK(set->rewrites.size() > 40);
   CHECK(set->fuses.size() > 8);
@@ -256,8 +256,8 @@ TEST_CASE("a later path may redefine what an earlier one declares", "[rule]") {
   if (!set) FAIL(print_error(set.error()));
   CHECK(dump(*set, rewrite(*set, "recognise-f").variants[0]) == "log(x)");
   CHECK(ops::print_expr(*rewrite(*set, "r").variants[0].to[0]) == "-x");
-  REQUIRE(set->warnings.size() == 2);
-  CHECK(set->warnings[0].message.find("'f' replaces the one of") == 0);
+  REQUIRE(set->findings.size() == 2);
+  CHECK(set->findings[0].diagnostic.message.find("'f' replaces the one of") == 0);
   std::filesystem::remove_all(folder);
 }
 

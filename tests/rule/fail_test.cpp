@@ -1,33 +1,78 @@
+#include "fusewright/rule/lint.hpp"
 #include "tests/rule/helpers.hpp"
 
 using namespace fusewright;
 using namespace fusewright::rule;
 using namespace fusewright::rule::testing;
 
-// Each file of tests/fail ends in the diagnostics that it must give, in lines that start with "#| ".
+namespace {
+
+/// What a file says in lines that start with "#| ".
+std::string expected_in(const std::string& text) {
+  std::string expected;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#|")) expected += line.size() > 3 ? line.substr(3) + "\n" : "\n";
+  }
+  return expected;
+}
+
+/// What is said of a file that is loaded from disk, so that includes are looked for; names are without the folder.
+std::string said_of(const std::string& path) {
+  const auto set = load_rules({path}, ops::OpTable::builtin());
+  std::string said;
+  if (!set) {
+    said = print_error(set.error());
+  } else {
+    for (const auto& finding : lint_rules(*set)) {
+      if (!finding.lint.empty()) said += print_finding(finding);
+    }
+  }
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  for (std::size_t at; (at = said.find(folder)) != std::string::npos;) said.erase(at, folder.size());
+  return said;
+}
+
+void check_folder(const std::string& folder) {
+  for (const auto& path : files_in(folder)) {
+    INFO(path);
+    CHECK(said_of(path) == expected_in(read_text(path)));
+  }
+}
+
+}  // namespace
+
 TEST_CASE("every broken rule file gives exactly the diagnostics it states", "[rule]") {
-  const auto files = files_in("tests/fail");
-  REQUIRE(files.size() > 30);
-  for (const auto& path : files) {
-    const std::string name = std::filesystem::path(path).filename().string();
-    const std::string text = read_text(path);
-    std::string expected;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with("#|")) expected += line.size() > 3 ? line.substr(3) + "\n" : "\n";
-    }
-    // Loaded from disk, so that includes are looked for; the folder in front of the name is cut off.
-    const auto set = load_rules({path}, ops::OpTable::builtin());
-    std::string is;
-    if (!set) {
-      is = print_error(set.error());
-    } else {
-      for (const auto& warning : set->warnings) is += print_diagnostic(warning);
-    }
-    const std::string folder = path.substr(0, path.size() - name.size());
-    for (std::size_t at; (at = is.find(folder)) != std::string::npos;) is.erase(at, folder.size());
-    INFO(name);
-    CHECK(is == expected);
+  REQUIRE(files_in("tests/fail").size() > 30);
+  check_folder("tests/fail");
+}
+
+TEST_CASE("every rule file that looks wrong gives exactly the warnings it states", "[rule]") {
+  check_folder("tests/lint");
+  std::string all;
+  for (const auto& path : files_in("tests/lint")) all += read_text(path);
+  for (const LintInfo& lint : lints()) {
+    INFO("no case of " << lint.name);
+    CHECK(all.find("[" + std::string(lint.name) + "]") != std::string::npos);
+  }
+}
+
+TEST_CASE("the reference describes every lint, and no other", "[rule]") {
+  const std::string text = read_text(source_path("grammar/LANGUAGE.md"));
+  std::set<std::string> described, known;
+  std::istringstream lines(text.substr(text.find("\n## Lints")));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("| `")) described.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  for (const LintInfo& lint : lints()) known.insert(std::string(lint.name));
+  CHECK(described == known);
+}
+
+TEST_CASE("the rule library has nothing that looks wrong", "[rule]") {
+  const auto set = load_rules({source_path("rules")}, ops::OpTable::builtin());
+  REQUIRE(set.has_value());
+  for (const auto& finding : lint_rules(*set)) {
+    if (!finding.lint.empty()) FAIL_CHECK(print_finding(finding));
   }
 }
 

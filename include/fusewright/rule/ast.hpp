@@ -160,16 +160,27 @@ struct Ruleset {
   std::uint32_t items = 0;  ///< of a block: how many of the following items are in it
 };
 
+/// `allow(lint, "reason")` in front of a declaration.
+struct Allow {
+  Name lint;
+  std::string reason;
+};
+
 struct Item {
   std::variant<Include, Ruleset, OpDecl, ClassDecl, RuleDecl> what;
   std::string doc;
-  Span span;
+  std::vector<Allow> allows;
+  Span span;    ///< of its name or path
+  Span extent;  ///< from its documentation to its last token
 };
 
 struct File {
   SourcePtr source;
   std::uint32_t layer = 0;  ///< which of the paths that were loaded it came with
   std::vector<Item> items;
+  // Of what could not be read, so that its users are not told that it does not exist.
+  std::vector<std::string> unread_names;  ///< that a declaration with a syntax error declares
+  bool unread_include = false;            ///< an include, or the whole file
 };
 
 }  // namespace fusewright::rule::ast

@@ -12,8 +12,9 @@ namespace fusewright::rule {
 /// its place; duplicate names show both. The outcome does not depend on the order of the files, but for their layers:
 /// what a file of a higher one declares replaces what has the same name below. Generates for every composite operator
 /// `expand-NAME` (op to body) and, where its body can be read as a pattern, `recognise-NAME` (body to op), both
-/// bit-exact.
-Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base);
+/// bit-exact. `errors` are those of reading the files: with any, the outcome is them and what is wrong with the rest.
+Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base,
+                            std::vector<Diagnostic> errors = {});
 
 /// Parses and checks rule files: each path is a `.fuse` file, or a folder searched for them with its subfolders. Files
 /// that are included come along once. An operator, class or rule of a later path replaces one of the same name of an

@@ -7,7 +7,15 @@
 
 namespace fusewright::rule {
 
-/// Parses one rule file (see grammar/LANGUAGE.md). Errors: the first place where the text stops to be a rule file, with
+/// What could be read of a rule file, and where it stops to be one. After a syntax error reading goes on at the next
+/// declaration; there are at most 20 such errors of one file.
+struct Parsed {
+  ast::File file;
+  std::vector<Diagnostic> errors;
+};
+Parsed parse_declarations(const SourcePtr& source);
+
+/// Parses a whole rule file (see grammar/LANGUAGE.md). Errors: those of `parse_declarations`, each with its place and
 /// what was expected there.
 Result<ast::File> parse_rules(const SourcePtr& source);
 

@@ -208,6 +208,21 @@ struct TestCase {
   std::optional<std::int64_t> kernels;  ///< `kernels N`: number of kernels of the plan, of a fuse rule
 };
 
+// --- What looks like a slip ---------------------------------------------------------------------------
+
+/// A warning, of a lint that has a name; or a note, of none.
+struct Finding {
+  Diagnostic diagnostic;
+  std::string lint;  ///< "unused-name"; empty for a note
+};
+
+/// `allow(lint, "reason")`: no warning of that lint at the declaration behind it.
+struct Allowance {
+  std::string lint, reason;
+  Span span;         ///< of the lint's name
+  Span declaration;  ///< from its documentation to its end
+};
+
 // --- All of it -------------------------------------------------------------------------------------
 
 struct RuleSet {
@@ -216,7 +231,8 @@ struct RuleSet {
   std::vector<FuseRule> fuses;                ///< by name
   std::map<std::string, OpSet> classes;       ///< built-in and declared
   std::vector<TestCase> tests;                ///< by rule, in the order written
-  std::vector<Diagnostic> warnings;           ///< warnings and notes ("'dropout' is only expanded: ...")
+  std::vector<Finding> findings;              ///< of checking alone, also those allowed (see lint.hpp)
+  std::vector<Allowance> allowances;          ///< in the order of files and places
   std::vector<SourcePtr> sources;             ///< by file name
 };
 

@@ -1,0 +1,203 @@
+#include <algorithm>
+
+#include "src/rule/lint_passes.hpp"
+
+namespace fusewright::rule {
+
+namespace {
+
+constexpr std::size_t kLongest = 4;      // rules in a cycle that is looked for
+constexpr std::size_t kMostTerms = 300;  // reached from one rule
+constexpr std::size_t kLargest = 40;     // operators of a term that is followed
+
+/// One rewrite as terms.
+struct Arrow {
+  const RewriteRule* rule;
+  Term from, to;
+  bool free;  ///< no condition that a larger term could fail
+};
+
+/// Conditions on dtypes hold for a term as for the one it came from.
+bool only_of_dtypes(const ops::Expr& expr) {
+  using Kind = ops::Expr::Kind;
+  if (expr.kind == Kind::kCall) {
+    static const std::set<std::string> kOfDType = {"is_float", "is_integer", "dtype", "bits"};
+    return kOfDType.contains(expr.text);
+  }
+  if (expr.kind == Kind::kName) return ops::dtype_from_name(expr.text).has_value();
+  return std::all_of(expr.args.begin(), expr.args.end(),
+                     [](const auto& a) { return a == nullptr || only_of_dtypes(*a); });
+}
+
+void subterms(const Term& term, std::vector<const Term*>& out) {
+  out.push_back(&term);
+  for (const Term& arg : term.args) subterms(arg, out);
+}
+
+class Cycles {
+ public:
+  Cycles(const RuleSet& rules, Reports& reports) : table_(*rules.table), reports_(reports) {
+    for (const RewriteRule& rule : rules.rewrites) {
+      if (rule.origin != RewriteRule::Origin::kWritten) continue;
+      for (const RewriteVariant& variant : rule.variants) add(rule, variant);
+    }
+    for (std::size_t i = 0; i < arrows_.size(); ++i) {
+      for (const OpId op : arrows_[i].from.ops) by_root_[op].push_back(i);
+    }
+  }
+
+  void run() {
+    for (const Arrow& arrow : arrows_) follow(arrow);
+  }
+
+ private:
+  struct Reached {
+    Term term;
+    std::vector<const RewriteRule*> path;
+    bool free = true;     ///< all rules of the path are
+    bool at_root = true;  ///< all were applied to the whole term
+  };
+
+  void add(const RewriteRule& rule, const RewriteVariant& variant) {
+    if (variant.roots.size() != 1) return;
+    const Terms terms(table_, variant);
+    const bool free = std::all_of(variant.steps.begin(), variant.steps.end(), [&](const Step& step) {
+      return step.kind == Step::Kind::kLet || only_of_dtypes(*terms.inlined(rule.guards[step.guard].expr));
+    });
+    arrows_.push_back({&rule, terms.of_node(variant.roots[0]), terms.of_expr(variant.to[0]), free});
+  }
+
+  /// Everything that a few rules make of what one rule gives, breadth first.
+  void follow(const Arrow& start) {
+    const std::string home = print_term(table_, start.from);
+    std::set<std::string> seen;
+    std::vector<Reached> queue = {{start.to, {start.rule}, start.free, true}};
+    for (std::size_t i = 0; i < queue.size() && queue.size() < kMostTerms; ++i) {
+      const Reached now = queue[i];
+      const std::string text = print_term(table_, now.term);
+      if (now.at_root && text == home) {
+        report_undone(now.path);
+        return;
+      }
+      if (!seen.insert(text).second) continue;
+      if (now.free && grows(start, now.term)) {
+        report_growing(now.path);
+        return;
+      }
+      if (now.path.size() < kLongest && operators_in(now.term) <= kLargest) step(now, queue);
+    }
+  }
+
+  void step(const Reached& now, std::vector<Reached>& queue) const {
+    apply_at(now, now.term, [](Term term) { return term; }, true, queue);
+  }
+
+  /// Applies every rule to a part of a term, then to the parts of that. `put_back` makes the whole of a new part.
+  void apply_at(const Reached& now, const Term& part, const std::function<Term(Term)>& put_back, bool root,
+                std::vector<Reached>& queue) const {
+    if (part.kind != Term::Kind::kApply || part.ops.size() != 1) return;
+    const auto rules = by_root_.find(part.ops[0]);
+    if (rules != by_root_.end()) {
+      for (const std::size_t i : rules->second) {
+        Substitution substitution;
+        if (queue.size() >= kMostTerms || !match_term(table_, arrows_[i].from, part, substitution)) continue;
+        Reached next{put_back(instantiate(table_, arrows_[i].to, substitution)), now.path, now.free && arrows_[i].free,
+                     now.at_root && root};
+        next.path.push_back(arrows_[i].rule);
+        queue.push_back(std::move(next));
+      }
+    }
+    for (std::size_t i = 0; i < part.args.size(); ++i) {
+      const auto inside = [&](Term term) {
+        Term whole = part;
+        whole.args[i] = std::move(term);
+        return put_back(std::move(whole));
+      };
+      apply_at(now, part.args[i], inside, false, queue);
+    }
+  }
+
+  /// Whether the first rule matches inside of the term again, with something new and larger for one of its names.
+  bool grows(const Arrow& start, const Term& term) const {
+    std::vector<const Term*> old, parts;
+    subterms(start.from, old);
+    subterms(term, parts);
+    std::set<std::string> known;
+    for (const Term* part : old) known.insert(print_term(table_, *part));
+    for (const Term* part : parts) {
+      Substitution substitution;
+      if (!match_term(table_, start.from, *part, substitution)) continue;
+      for (const auto& [name, found] : substitution.values) {
+        const Term value = reduced(found);
+        std::vector<const Term*> inside;
+        subterms(value, inside);
+        const bool holds_it = std::any_of(inside.begin() + 1, inside.end(), [&, n = name](const Term* t) {
+          return t->kind == Term::Kind::kVariable && t->text == n;
+        });
+        if (holds_it && !known.contains(print_term(table_, value))) return true;
+      }
+      for (const auto& [name, text] : substitution.attrs) {
+        if (text.size() > name.size() && text.find(name) != std::string::npos &&
+            text.find_first_of("+-*") != std::string::npos)
+          return true;
+      }
+    }
+    return false;
+  }
+
+  /// Without what other rules take away again: `x * 1` is x.
+  Term reduced(Term term) const {
+    for (Term& arg : term.args) arg = reduced(std::move(arg));
+    const auto rules = term.ops.size() == 1 ? by_root_.find(term.ops[0]) : by_root_.end();
+    if (rules == by_root_.end()) return term;
+    for (const std::size_t i : rules->second) {
+      Substitution substitution;
+      if (arrows_[i].to.kind == Term::Kind::kVariable && match_term(table_, arrows_[i].from, term, substitution))
+        return instantiate(table_, arrows_[i].to, substitution);
+    }
+    return term;
+  }
+
+  static std::string chain(const std::vector<const RewriteRule*>& path) {
+    std::string text;
+    for (const RewriteRule* rule : path) text += "'" + rule->name + "' -> ";
+    return text + "'" + path[0]->name + "'";
+  }
+  bool first_seen(const std::vector<const RewriteRule*>& path) {
+    std::set<std::string> names;
+    for (const RewriteRule* rule : path) names.insert(rule->name);
+    return reported_.insert(names).second;
+  }
+  static std::vector<Note> others(const std::vector<const RewriteRule*>& path) {
+    std::vector<Note> notes;
+    for (std::size_t i = 1; i < path.size(); ++i) notes.push_back({path[i]->span, "'" + path[i]->name + "' is here"});
+    return notes;
+  }
+
+  void report_undone(const std::vector<const RewriteRule*>& path) {
+    if (!first_seen(path)) return;
+    reports_.warning("undone", path[0]->span,
+                     path.size() == 1 ? "'" + path[0]->name + "' makes of a term the term itself"
+                                      : "these rules lead back to where they began: " + chain(path),
+                     others(path));
+  }
+  void report_growing(const std::vector<const RewriteRule*>& path) {
+    if (!first_seen(path)) return;
+    reports_.warning("growing", path[0]->span,
+                     path.size() == 1 ? "'" + path[0]->name + "' matches again what it makes, larger each time"
+                                      : "these rules make ever larger terms: " + chain(path),
+                     others(path));
+  }
+
+  const ops::OpTable& table_;
+  Reports& reports_;
+  std::vector<Arrow> arrows_;
+  std::map<OpId, std::vector<std::size_t>> by_root_;
+  std::set<std::set<std::string>> reported_;
+};
+
+}  // namespace
+
+void lint_cycles(const RuleSet& rules, Reports& reports) { Cycles(rules, reports).run(); }
+
+}  // namespace fusewright::rule

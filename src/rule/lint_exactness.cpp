@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cmath>
+
+#include "src/rule/lint_passes.hpp"
+
+namespace fusewright::rule {
+
+namespace {
+
+/// Whether an operator can round, so that computing something else with it gives other bits.
+bool rounds(const ops::OpInfo& info) {
+  using ops::OpClass;
+  using ops::ScalarOp;
+  switch (info.op_class) {
+    case OpClass::kElementwise: break;
+    case OpClass::kReduction:
+    case OpClass::kWindow:
+    case OpClass::kScan: return info.name.ends_with("_sum") || info.name.ends_with("_prod");
+    case OpClass::kContraction:
+    case OpClass::kConvolution: return true;
+    case OpClass::kComposite:
+    case OpClass::kMovement:
+    case OpClass::kSort:
+    case OpClass::kIndexing:
+    case OpClass::kSource:
+    case OpClass::kControl:
+    case OpClass::kEffect:
+    case OpClass::kUninterpreted: return false;
+  }
+  static const std::set<ScalarOp> kRounding = {
+      ScalarOp::kExp,   ScalarOp::kExpm1, ScalarOp::kLog,   ScalarOp::kLog1p, ScalarOp::kSqrt,     ScalarOp::kRsqrt,
+      ScalarOp::kCbrt,  ScalarOp::kSin,   ScalarOp::kCos,   ScalarOp::kTan,   ScalarOp::kAsin,     ScalarOp::kAcos,
+      ScalarOp::kAtan,  ScalarOp::kSinh,  ScalarOp::kCosh,  ScalarOp::kTanh,  ScalarOp::kAsinh,    ScalarOp::kAcosh,
+      ScalarOp::kAtanh, ScalarOp::kErf,   ScalarOp::kAdd,   ScalarOp::kSub,   ScalarOp::kLogistic, ScalarOp::kMul,
+      ScalarOp::kDiv,   ScalarOp::kPow,   ScalarOp::kAtan2, ScalarOp::kFma};
+  return info.scalar && kRounding.contains(*info.scalar);
+}
+
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return x != 0 && std::isfinite(x) && std::abs(std::frexp(x, &exponent)) == 0.5;
+}
+
+/// What a term computes with operators that round, in a form that leaves out what cannot change a bit: moves, signs,
+/// factors that are powers of two.
+class Roundings {
+ public:
+  explicit Roundings(const ops::OpTable& table) : table_(table) {}
+
+  std::string read(const Term& term) {
+    if (term.kind != Term::Kind::kApply || term.ops.empty()) {
+      approximate |= term.text.starts_with('~') || term.text.find(" within ") != std::string::npos;
+      return term.text.starts_with('-') ? term.text.substr(1) : term.text;
+    }
+    const ops::OpInfo& info = table_[term.ops[0]];
+    std::vector<std::string> args;
+    for (const Term& arg : term.args) args.push_back(read(arg));
+    const bool sign = info.scalar == ops::ScalarOp::kNeg || info.scalar == ops::ScalarOp::kAbs;
+    composite |= info.op_class == ops::OpClass::kComposite;
+    narrows |= info.name == "convert" || info.name == "reduce_precision";
+    if (!args.empty() && (info.op_class == ops::OpClass::kMovement || sign || scales(info, term))) return args[0];
+    if (args.size() == 2 && commutes(info)) std::sort(args.begin(), args.end());
+    std::string key = names(term) + "(";
+    for (const std::string& arg : args) key += arg + ",";
+    key += ")";
+    const bool round = std::any_of(term.ops.begin(), term.ops.end(), [&](OpId op) { return rounds(table_[op]); });
+    if (round) keys.insert(key);
+    return key;
+  }
+
+  std::set<std::string> keys;
+  bool approximate = false, narrows = false, composite = false;
+
+ private:
+  static bool commutes(const ops::OpInfo& info) {
+    return info.commutative || info.scalar == ops::ScalarOp::kSub;  // signs are left out
+  }
+  /// `x - y` is `x + -y`.
+  std::string names(const Term& term) const {
+    std::string text;
+    for (const OpId op : term.ops) {
+      const bool sub = table_[op].scalar == ops::ScalarOp::kSub;
+      text += (text.empty() ? "" : "|") + (sub ? std::string("add") : table_[op].name);
+    }
+    return text;
+  }
+  /// Times or over a power of two, the first power, and a sum with zero.
+  static bool scales(const ops::OpInfo& info, const Term& term) {
+    using ops::ScalarOp;
+    if (term.args.size() != 2 || !info.scalar) return false;
+    const Term& by = term.args[1];
+    if (by.kind != Term::Kind::kNumber || by.text.empty() || by.text.starts_with('~')) return false;
+    const double number = std::strtod(by.text.c_str(), nullptr);
+    if (*info.scalar == ScalarOp::kMul || *info.scalar == ScalarOp::kDiv) return is_power_of_two(number);
+    if (*info.scalar == ScalarOp::kPow) return number == 1;
+    return (*info.scalar == ScalarOp::kAdd || *info.scalar == ScalarOp::kSub) && number == 0;
+  }
+
+  const ops::OpTable& table_;
+};
+
+/// Integers do not round, so what is said of them alone is exact.
+bool may_be_float(const RewriteRule& rule, const RewriteVariant& variant, const PatternTypes& types) {
+  for (const Guard& guard : rule.guards) {
+    if (guard.text.find("is_integer(") != std::string::npos || guard.text.find("pred") != std::string::npos)
+      return false;
+  }
+  const PatternNode& root = variant.nodes[variant.roots[0]];
+  const auto at = types.facts.dtypes.find("dtype(" + root.name + ")");
+  if (at == types.facts.dtypes.end()) return true;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (at->second[i] && ops::is_float(static_cast<ops::DType>(i))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void lint_exactness(const RuleSet& rules, Reports& reports) {
+  const ops::OpTable& table = *rules.table;
+  TypeLints types(table);
+  for (const RewriteRule& rule : rules.rewrites) {
+    if (rule.origin != RewriteRule::Origin::kWritten || rule.variants.empty()) continue;
+    bool other = false;  // a rounding that the pattern does not have, or one of the pattern that is left out
+    bool judged = true;
+    for (const RewriteVariant& variant : rule.variants) {
+      if (variant.roots.size() != 1 || !may_be_float(rule, variant, types.of(variant))) {
+        judged = false;
+        break;
+      }
+      const Terms terms(table, variant);
+      Roundings before(table), after(table);
+      const std::string root = before.read(terms.of_node(variant.roots[0]));
+      after.read(terms.of_expr(variant.to[0]));
+      // What a composite operator rounds is in its body.
+      judged = !before.approximate && !before.narrows && !before.composite && !after.composite;
+      if (!judged) break;
+      other |= !std::includes(before.keys.begin(), before.keys.end(), after.keys.begin(), after.keys.end());
+      other |= before.keys.contains(root) && !after.keys.contains(root);
+    }
+    if (!judged) continue;
+    if (rule.exactness.bitexact() && other) {
+      reports.warning("exactness-missing", rule.span,
+                      "'" + rule.name + "' is bitexact, but rounds floats where its pattern does not, or the reverse");
+    } else if (!rule.exactness.bitexact() && !other) {
+      reports.warning("exactness-unneeded", rule.span,
+                      "'" + rule.name + "' is " + to_string(rule.exactness) +
+                          ", but rounds what its pattern rounds and nothing else: bitexact would do");
+    }
+  }
+}
+
+}  // namespace fusewright::rule

@@ -1,0 +1,207 @@
+#include <algorithm>
+
+#include "src/rule/lint_passes.hpp"
+
+namespace fusewright::rule {
+
+namespace {
+
+/// One way that a rewrite can match: its pattern as a term, its conditions and outcome as text.
+struct Way {
+  const RewriteRule* rule;
+  Term pattern;
+  std::vector<ExprPtr> guards;
+  Term to;
+  std::map<std::string, Term> nodes;  ///< that have names
+};
+
+std::vector<Way> ways_of(const ops::OpTable& table, const RewriteRule& rule) {
+  std::vector<Way> ways;
+  for (const RewriteVariant& variant : rule.variants) {
+    if (variant.roots.size() != 1) continue;
+    const Terms terms(table, variant);
+    Way way{&rule, terms.of_node(variant.roots[0]), {}, terms.of_expr(variant.to[0]), {}};
+    for (const Step& step : variant.steps) {
+      if (step.kind == Step::Kind::kGuard) way.guards.push_back(terms.inlined(rule.guards[step.guard].expr));
+    }
+    for (std::size_t i = 0; i < variant.nodes.size(); ++i) {
+      const PatternNode& node = variant.nodes[i];
+      if (node.kind == PatternNode::Kind::kApply && !node.name.empty())
+        way.nodes[node.name] = terms.of_node(static_cast<std::uint32_t>(i));
+    }
+    ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
+/// With what the named nodes of the way stand for under it.
+Substitution with_nodes(const ops::OpTable& table, const Way& way, const Substitution& substitution) {
+  Substitution all = substitution;
+  for (const auto& [name, term] : way.nodes) all.values[name] = instantiate(table, term, substitution);
+  return all;
+}
+
+std::set<std::string> guard_texts(const ops::OpTable& table, const Way& way, const Substitution& substitution) {
+  std::set<std::string> texts;
+  for (const auto& guard : way.guards) texts.insert(instantiated_text(table, guard, substitution));
+  return texts;
+}
+
+bool applies_wherever(const RewriteRule& general, const RewriteRule& special) {
+  const auto has = [&](const std::string& target) {
+    return std::find(general.targets.begin(), general.targets.end(), target) != general.targets.end();
+  };
+  const bool targets = general.targets.empty() ||
+                       (!special.targets.empty() && std::all_of(special.targets.begin(), special.targets.end(), has));
+  return targets && general.exactness.within(special.exactness);
+}
+
+enum class Relation { kNone, kShadows, kSame };
+
+/// What `general` is to `special`: it matches all of it with the same outcome, or exactly the same with another one.
+Relation relation(const ops::OpTable& table, const Way& general, const Way& special) {
+  Substitution substitution;
+  if (!match_term(table, general.pattern, special.pattern, substitution)) return Relation::kNone;
+  const Substitution from = with_nodes(table, general, substitution);
+  const Substitution own = with_nodes(table, special, {});
+  const auto needs = guard_texts(table, general, from);
+  const auto holds = guard_texts(table, special, own);
+  if (!std::includes(holds.begin(), holds.end(), needs.begin(), needs.end())) return Relation::kNone;
+  if (print_term(table, instantiate(table, general.to, from)) == print_term(table, instantiate(table, special.to, own)))
+    return Relation::kShadows;
+  Substitution back;
+  return needs == holds && match_term(table, special.pattern, general.pattern, back) ? Relation::kSame
+                                                                                     : Relation::kNone;
+}
+
+class RewriteOverlaps {
+ public:
+  RewriteOverlaps(const RuleSet& rules, Reports& reports) : rules_(rules), table_(*rules.table), reports_(reports) {}
+
+  void run() {
+    for (const RewriteRule& rule : rules_.rewrites) {
+      for (Way& way : ways_of(table_, rule)) {
+        for (const OpId op : way.pattern.ops) by_root_[op].push_back(ways_.size());
+        ways_.push_back(std::move(way));
+      }
+    }
+    for (std::size_t i = 0; i < ways_.size();) {
+      std::size_t end = i;
+      while (end < ways_.size() && ways_[end].rule == ways_[i].rule) ++end;
+      if (ways_[i].rule->origin == RewriteRule::Origin::kWritten) check(i, end);
+      i = end;
+    }
+  }
+
+ private:
+  /// All ways of one rule: it is shadowed when every one of them is.
+  void check(std::size_t begin, std::size_t end) {
+    const RewriteRule& rule = *ways_[begin].rule;
+    const RewriteRule* shadow = nullptr;
+    bool all = end - begin == rule.variants.size();
+    for (std::size_t i = begin; i < end; ++i) {
+      const RewriteRule* by = shadow_of(i);
+      all = all && by != nullptr;
+      if (by != nullptr) shadow = by;
+    }
+    if (!all || shadow == nullptr) return;
+    const bool generated = shadow->origin != RewriteRule::Origin::kWritten;
+    reports_.warning(
+        "shadowed", rule.span,
+        "'" + rule.name + "' adds nothing: '" + shadow->name + "' matches all that it matches and gives the same",
+        {{shadow->span, generated ? "it is made for this operator" : "it is here"}});
+  }
+
+  const RewriteRule* shadow_of(std::size_t special) {
+    const Way& way = ways_[special];
+    if (way.pattern.ops.empty()) return nullptr;
+    for (const std::size_t i : by_root_[way.pattern.ops[0]]) {
+      const Way& general = ways_[i];
+      if (general.rule == way.rule || !applies_wherever(*general.rule, *way.rule)) continue;
+      const Relation is = relation(table_, general, way);
+      const bool mutual = is == Relation::kShadows && general.rule->origin == RewriteRule::Origin::kWritten &&
+                          general.rule->name > way.rule->name && applies_wherever(*way.rule, *general.rule) &&
+                          relation(table_, way, general) == Relation::kShadows;
+      if (is == Relation::kShadows && !mutual) return general.rule;  // of two that are one, the later is reported
+      if (is == Relation::kSame && general.rule->origin == RewriteRule::Origin::kWritten &&
+          general.rule->name < way.rule->name)
+        report_overlap(*way.rule, *general.rule);
+    }
+    return nullptr;
+  }
+
+  void report_overlap(const RewriteRule& rule, const RewriteRule& other) {
+    reports_.warning("overlapping", rule.span,
+                     "'" + rule.name + "' and '" + other.name +
+                         "' match the same under the same conditions and make different terms of it",
+                     {{other.span, "the other one is here"}});
+  }
+
+  const RuleSet& rules_;
+  const ops::OpTable& table_;
+  Reports& reports_;
+  std::vector<Way> ways_;
+  std::map<OpId, std::vector<std::size_t>> by_root_;
+};
+
+// --- Fuse rules ----------------------------------------------------------------------------------------
+
+/// Whether every region of the special chain is one of the general chain: its segments go in order into segments of
+/// the general one that hold their operators, several into one that holds any number.
+bool covers(const FuseRoot& general, const FuseRoot& special) {
+  if (general.min > special.min || general.max < special.max || !general.shared.empty()) return false;
+  std::size_t at = 0;
+  std::uint32_t held = 0;  // operators that are in the segment `at` at the least
+  bool occupied = false;
+  const auto fits = [&](const Segment& into, const Segment& s) {
+    const bool inside = into.attrs.empty() &&
+                        std::includes(into.ops.ops.begin(), into.ops.ops.end(), s.ops.ops.begin(), s.ops.ops.end());
+    const bool whole = !occupied && s.min >= into.min && s.max <= into.max;
+    return inside && (into.max == Segment::kUnbounded || whole);
+  };
+  for (const Segment& segment : special.segments) {
+    for (; at < general.segments.size() && !fits(general.segments[at], segment); ++at, held = 0, occupied = false) {
+      if (held < general.segments[at].min) return false;
+    }
+    if (at == general.segments.size()) return false;
+    held += segment.min;
+    occupied = true;
+  }
+  for (; at < general.segments.size(); ++at, held = 0) {
+    if (held < general.segments[at].min) return false;
+  }
+  return true;
+}
+
+bool covers(const FuseRule& general, const FuseRule& special) {
+  if (general.kernel && general.kernel != special.kernel) return false;
+  if (!general.guards.empty() || !general.targets.empty() || !general.no_duplicate.empty()) return false;
+  if (!general.exactness.within(special.exactness) || general.roots.size() != special.roots.size()) return false;
+  for (std::size_t i = 0; i < general.roots.size(); ++i) {
+    if (!covers(general.roots[i], special.roots[i])) return false;
+  }
+  return special.no_duplicate.empty();
+}
+
+void fuse_overlaps(const RuleSet& rules, Reports& reports) {
+  for (const FuseRule& special : rules.fuses) {
+    for (const FuseRule& general : rules.fuses) {
+      if (&general == &special || !covers(general, special)) continue;
+      if (covers(special, general) && general.name > special.name) continue;  // of two that are one, the later
+      reports.warning("shadowed", special.span,
+                      "'" + special.name + "' adds nothing: '" + general.name +
+                          "' admits every region that it admits, for the same kernels",
+                      {{general.span, "it is here"}});
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void lint_overlaps(const RuleSet& rules, Reports& reports) {
+  RewriteOverlaps(rules, reports).run();
+  fuse_overlaps(rules, reports);
+}
+
+}  // namespace fusewright::rule

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <bitset>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "src/rule/checker.hpp"
+
+namespace fusewright::rule {
+
+// Each pass looks for one kind of slip in all rules.
+void lint_examples(const RuleSet& rules, Reports& reports);
+void lint_possibility(const RuleSet& rules, Reports& reports);
+void lint_overlaps(const RuleSet& rules, Reports& reports);
+void lint_cycles(const RuleSet& rules, Reports& reports);
+void lint_exactness(const RuleSet& rules, Reports& reports);
+
+constexpr std::size_t kDTypeCount = static_cast<std::size_t>(ops::DType::kC128) + 1;
+using DTypeSet = std::bitset<kDTypeCount>;
+
+/// Numbers an expression can be, both ends included.
+struct Interval {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+
+  bool empty() const { return low > high; }
+};
+
+/// What is known of the tensors and numbers of a rule, by the text of the expression: "dtype(x)", "rank(x)".
+struct Facts {
+  std::map<std::string, DTypeSet> dtypes;
+  std::map<std::string, Interval> numbers;
+};
+
+/// Dtypes and ranks that the operators of a pattern leave for the values it names. `dead` is the node that nothing
+/// fits, or none.
+struct PatternTypes {
+  Facts facts;
+  const PatternNode* dead = nullptr;
+  std::string why;
+};
+class TypeLints {
+ public:
+  explicit TypeLints(const ops::OpTable& table);
+  ~TypeLints();
+  PatternTypes of(const RewriteVariant& variant);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;  ///< what was learned of the operators
+};
+
+// --- Terms: patterns and right-hand sides in one form -------------------------------------------------
+
+/// A value of a pattern or a right-hand side.
+struct Term {
+  enum class Kind : std::uint8_t { kVariable, kNumber, kApply, kOpaque };
+  Kind kind = Kind::kOpaque;
+  std::string text;  ///< the name; the number, or "" for any; of kOpaque its source
+  bool optional = false;
+  std::vector<OpId> ops;
+  std::uint32_t result = 0;
+  std::vector<Term> args;
+  std::map<std::string, ExprPtr> attrs;  ///< ".." names the node whose attributes are taken
+};
+/// Of one variant: names stand for the terms they name, lets for their values.
+class Terms {
+ public:
+  Terms(const ops::OpTable& table, const RewriteVariant& variant);
+  Term of_node(std::uint32_t node) const;
+  Term of_expr(const ExprPtr& expr) const;
+  /// With the lets put in.
+  ExprPtr inlined(const ExprPtr& expr) const;
+
+ private:
+  Term of_call(const ops::Expr& expr) const;
+  Term operate(const std::string& op, const std::vector<ExprPtr>& args) const;
+
+  const ops::OpTable& table_;
+  const RewriteVariant& variant_;
+  std::map<std::string, ExprPtr> lets_;
+};
+
+/// What the names of a pattern stand for in another term.
+struct Substitution {
+  std::map<std::string, Term> values;
+  std::map<std::string, std::string> attrs;  ///< by name: the text of the other's attribute
+};
+/// Whether `pattern` matches `term`, whose names are taken as they are.
+bool match_term(const ops::OpTable& table, const Term& pattern, const Term& term, Substitution& substitution);
+Term instantiate(const ops::OpTable& table, const Term& term, const Substitution& substitution);
+/// The text of an expression under a substitution, without blanks.
+std::string instantiated_text(const ops::OpTable& table, const ExprPtr& expr, const Substitution& substitution);
+/// In one form for terms that differ by the order of commutative operands alone.
+std::string print_term(const ops::OpTable& table, const Term& term);
+std::size_t operators_in(const Term& term);
+
+}  // namespace fusewright::rule

@@ -1,0 +1,325 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/rule/lint_passes.hpp"
+
+namespace fusewright::rule {
+
+using ops::Expr;
+
+namespace {
+
+constexpr std::size_t kMostSteps = 20'000;  // of one attempt to match: commutative operands are tried both ways
+
+std::string without_blanks(const std::string& text) {
+  std::string out;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(out), [](char c) { return c != ' ' && c != '\n'; });
+  return out;
+}
+
+/// Without the mark of a value.
+std::string attr_text(const Expr& value) {
+  std::string text = without_blanks(ops::print_expr(value));
+  return text.starts_with('=') ? text.substr(1) : text;
+}
+
+ExprPtr name_expr(std::string text) {
+  Expr expr;
+  expr.kind = Expr::Kind::kName;
+  expr.text = std::move(text);
+  return std::make_shared<const Expr>(std::move(expr));
+}
+
+ExprPtr rename(const ExprPtr& expr, const std::map<std::string, std::string>& names) {
+  if (expr == nullptr) return nullptr;
+  if (expr->kind == Expr::Kind::kName) {
+    const auto at = names.find(expr->text);
+    return at == names.end() ? expr : name_expr(at->second);
+  }
+  Expr out = *expr;
+  for (auto& arg : out.args) arg = rename(arg, names);
+  for (auto& [key, value] : out.named) value = rename(value, names);
+  return std::make_shared<const Expr>(std::move(out));
+}
+
+Term variable(std::string name) {
+  Term term;
+  term.kind = Term::Kind::kVariable;
+  term.text = std::move(name);
+  return term;
+}
+Term number(double value) {
+  Term term;
+  term.kind = Term::Kind::kNumber;
+  term.text = fmt::format("{}", value);
+  return term;
+}
+Term opaque(const ExprPtr& expr) {
+  Term term;
+  term.text = without_blanks(ops::print_expr(*expr));
+  return term;
+}
+
+bool is_commutative(const ops::OpTable& table, const Term& term) {
+  return term.args.size() == 2 &&
+         std::all_of(term.ops.begin(), term.ops.end(), [&](OpId op) { return table[op].commutative; });
+}
+
+/// Tries one way to match after the other; how many steps are left bounds all of them.
+class Matching {
+ public:
+  explicit Matching(const ops::OpTable& table) : table_(table) {}
+
+  bool match(const Term& pattern, const Term& term, Substitution& substitution) {
+    if (steps_++ > kMostSteps) return false;
+    switch (pattern.kind) {
+      case Term::Kind::kVariable: return bind(pattern, term, substitution);
+      case Term::Kind::kNumber:
+        return term.kind == Term::Kind::kNumber && (pattern.text.empty() || pattern.text == term.text);
+      case Term::Kind::kOpaque: return false;
+      case Term::Kind::kApply: return apply(pattern, term, substitution);
+    }
+    return false;
+  }
+
+ private:
+  bool bind(const Term& pattern, const Term& term, Substitution& substitution) {
+    if (term.optional && !pattern.optional) return false;
+    const auto [at, fresh] = substitution.values.emplace(pattern.text, term);
+    return fresh || print_term(table_, at->second) == print_term(table_, term);
+  }
+
+  bool apply(const Term& pattern, const Term& term, Substitution& substitution) {
+    if (term.kind != Term::Kind::kApply || term.ops.empty() || pattern.args.size() != term.args.size() ||
+        pattern.result != term.result ||
+        !std::includes(pattern.ops.begin(), pattern.ops.end(), term.ops.begin(), term.ops.end()))
+      return false;
+    if (!match_attrs(pattern, term, substitution)) return false;
+    Substitution before = substitution;
+    const auto all = [&](bool swapped) {
+      for (std::size_t i = 0; i < pattern.args.size(); ++i) {
+        if (!match(pattern.args[swapped ? 1 - i : i], term.args[i], substitution)) return false;
+      }
+      return true;
+    };
+    if (all(false)) return true;
+    if (!is_commutative(table_, pattern)) return false;
+    substitution = std::move(before);
+    return all(true);
+  }
+
+  bool match_attrs(const Term& pattern, const Term& term, Substitution& substitution) const {
+    for (const auto& [key, value] : pattern.attrs) {
+      const auto at = term.attrs.find(key);
+      // An attribute that the other does not mention is free there; only a name fits that.
+      const std::string text = at == term.attrs.end() ? "?" + key : attr_text(*at->second);
+      if (value->kind == Expr::Kind::kName && !value->text.empty() && value->text[0] != '=') {
+        const auto [known, fresh] = substitution.attrs.emplace(value->text, text);
+        if (!fresh && known->second != text) return false;
+      } else if (at == term.attrs.end() || text != attr_text(*value)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const ops::OpTable& table_;
+  std::size_t steps_ = 0;
+};
+
+}  // namespace
+
+Terms::Terms(const ops::OpTable& table, const RewriteVariant& variant) : table_(table), variant_(variant) {
+  for (const Step& step : variant.steps) {
+    if (step.kind == Step::Kind::kLet) lets_[step.name] = inlined(step.value);
+  }
+}
+
+ExprPtr Terms::inlined(const ExprPtr& expr) const {
+  if (expr == nullptr) return nullptr;
+  if (expr->kind == Expr::Kind::kName) {
+    const auto at = lets_.find(expr->text);
+    return at == lets_.end() ? expr : at->second;
+  }
+  Expr out = *expr;
+  for (auto& arg : out.args) arg = inlined(arg);
+  for (auto& [key, value] : out.named) value = inlined(value);
+  return std::make_shared<const Expr>(std::move(out));
+}
+
+Term Terms::of_node(std::uint32_t index) const {
+  const PatternNode& node = variant_.nodes[index];
+  Term term;
+  switch (node.kind) {
+    case PatternNode::Kind::kVariable:
+      term = variable(node.name);
+      term.optional = node.optional;
+      return term;
+    case PatternNode::Kind::kWildcard:
+      term = variable("_" + std::to_string(index));
+      term.optional = node.optional;
+      return term;
+    case PatternNode::Kind::kLiteral:
+      if (node.literal.any) {
+        term.kind = Term::Kind::kNumber;
+        return term;
+      }
+      term = number(node.literal.value);
+      if (node.literal.approximate) term.text = fmt::format("~{}", term.text);
+      if (node.literal.tolerance > 0) term.text += fmt::format(" within {}", node.literal.tolerance);
+      return term;
+    case PatternNode::Kind::kApply: break;
+  }
+  term.kind = Term::Kind::kApply;
+  term.ops = node.ops.ops;
+  term.result = node.result;
+  for (const std::uint32_t operand : node.operands) term.args.push_back(of_node(operand));
+  for (const auto& attr : node.attrs) {
+    // A value is no name: '=' keeps it apart from those.
+    term.attrs[attr.attr] = name_expr(attr.value ? "=" + ops::to_string(*attr.value) : attr.bind);
+  }
+  return term;
+}
+
+Term Terms::operate(const std::string& op, const std::vector<ExprPtr>& args) const {
+  Term term;
+  term.kind = Term::Kind::kApply;
+  term.ops = {table_.require(op)};
+  for (const auto& arg : args) term.args.push_back(of_expr(arg));
+  return term;
+}
+
+Term Terms::of_expr(const ExprPtr& expr) const {
+  static const std::map<std::string, std::string> kOps = {
+      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"%", "mod"}, {"**", "pow"},  {"==", "eq"},
+      {"!=", "ne"}, {"<", "lt"},  {"<=", "le"}, {">", "gt"},  {">=", "ge"}, {"and", "and"}, {"or", "or"}};
+  switch (expr->kind) {
+    case Expr::Kind::kInt: return number(static_cast<double>(expr->integer));
+    case Expr::Kind::kFloat: return number(expr->number);
+    case Expr::Kind::kName: {
+      if (const auto let = lets_.find(expr->text); let != lets_.end()) return of_expr(let->second);
+      for (std::size_t i = 0; i < variant_.nodes.size(); ++i) {
+        const PatternNode& node = variant_.nodes[i];
+        if (node.kind == PatternNode::Kind::kApply && node.name == expr->text)
+          return of_node(static_cast<std::uint32_t>(i));
+      }
+      return variable(expr->text);
+    }
+    case Expr::Kind::kUnary: {
+      Term inner = of_expr(expr->args[0]);
+      if (expr->text == "-" && inner.kind == Term::Kind::kNumber && !inner.text.empty() && inner.text[0] != '-') {
+        inner.text = "-" + inner.text;
+        return inner;
+      }
+      return operate(expr->text == "-" ? "neg" : "not", expr->args);
+    }
+    case Expr::Kind::kBinary: {
+      if (expr->text == "??") {
+        const auto& absent = variant_.absent;
+        const bool left_out = expr->args[0]->kind == Expr::Kind::kName &&
+                              std::find(absent.begin(), absent.end(), expr->args[0]->text) != absent.end();
+        return of_expr(expr->args[left_out ? 1 : 0]);
+      }
+      if (expr->text == "along") {
+        Term term = operate("broadcast", {expr->args[0]});
+        const Expr& axes = *expr->args[1];
+        Expr list;
+        list.kind = Expr::Kind::kList;
+        list.args = {inlined(expr->args[1])};
+        term.attrs["dims"] =
+            axes.kind == Expr::Kind::kList ? list.args[0] : std::make_shared<const Expr>(std::move(list));
+        return term;
+      }
+      const auto op = kOps.find(expr->text);
+      return op == kOps.end() ? opaque(expr) : operate(op->second, expr->args);
+    }
+    case Expr::Kind::kCall: return of_call(*expr);
+    case Expr::Kind::kResult: {
+      Term term = of_expr(expr->args[0]);
+      if (term.kind != Term::Kind::kApply || term.ops.empty()) return opaque(expr);
+      const auto& names = table_[term.ops[0]].results;
+      term.result = static_cast<std::uint32_t>(std::find(names.begin(), names.end(), expr->text) - names.begin());
+      return term;
+    }
+    default: return opaque(expr);
+  }
+}
+
+Term Terms::of_call(const Expr& expr) const {
+  const auto whole = [&] { return opaque(std::make_shared<const Expr>(expr)); };
+  if (expr.text == "fold" && expr.args.size() == 1) return of_expr(expr.args[0]);
+  if (ops::dtype_from_name(expr.text) && expr.args.size() == 1) {
+    Term term = operate("convert", expr.args);
+    term.attrs["dtype"] = name_expr("=" + expr.text);
+    return term;
+  }
+  const OpId op = table_.find(expr.text);
+  if (!op.valid()) return whole();
+  const auto& info = table_[op];
+  Term term;
+  term.kind = Term::Kind::kApply;
+  term.ops = {op};
+  const bool variadic = !info.operands.empty() && info.operands.back().variadic;
+  for (std::size_t i = 0; i < expr.args.size(); ++i) {
+    if (variadic || i < info.operands.size())
+      term.args.push_back(of_expr(expr.args[i]));
+    else if (i - info.operands.size() < info.attrs.size())
+      term.attrs[info.attrs[i - info.operands.size()].name] = inlined(expr.args[i]);
+  }
+  for (const auto& [key, value] : expr.named) term.attrs[key] = inlined(value);
+  return term;
+}
+
+bool match_term(const ops::OpTable& table, const Term& pattern, const Term& term, Substitution& substitution) {
+  return Matching(table).match(pattern, term, substitution);
+}
+
+namespace {
+
+std::map<std::string, std::string> texts_of(const ops::OpTable& table, const Substitution& substitution) {
+  std::map<std::string, std::string> names = substitution.attrs;
+  for (const auto& [name, term] : substitution.values) names[name] = print_term(table, term);
+  return names;
+}
+
+Term replaced(const Term& term, const Substitution& substitution, const std::map<std::string, std::string>& texts) {
+  if (term.kind == Term::Kind::kVariable) {
+    const auto at = substitution.values.find(term.text);
+    return at == substitution.values.end() ? term : at->second;
+  }
+  Term out = term;
+  for (Term& arg : out.args) arg = replaced(arg, substitution, texts);
+  for (auto& [key, value] : out.attrs) value = rename(value, texts);
+  return out;
+}
+
+}  // namespace
+
+Term instantiate(const ops::OpTable& table, const Term& term, const Substitution& substitution) {
+  return replaced(term, substitution, texts_of(table, substitution));
+}
+
+std::string instantiated_text(const ops::OpTable& table, const ExprPtr& expr, const Substitution& substitution) {
+  return without_blanks(ops::print_expr(*rename(expr, texts_of(table, substitution))));
+}
+
+std::string print_term(const ops::OpTable& table, const Term& term) {
+  if (term.kind != Term::Kind::kApply) return term.text;
+  std::string out;
+  for (const OpId op : term.ops) out += (out.empty() ? "" : "|") + table[op].name;
+  if (term.result > 0) out += "." + std::to_string(term.result);
+  std::vector<std::string> args;
+  for (const Term& arg : term.args) args.push_back(print_term(table, arg));
+  if (is_commutative(table, term)) std::sort(args.begin(), args.end());
+  for (const auto& [key, value] : term.attrs) args.push_back(key + "=" + attr_text(*value));
+  return fmt::format("{}({})", out, fmt::join(args, ","));
+}
+
+std::size_t operators_in(const Term& term) {
+  std::size_t count = term.kind == Term::Kind::kApply ? 1 : 0;
+  for (const Term& arg : term.args) count += operators_in(arg);
+  return count;
+}
+
+}  // namespace fusewright::rule
