@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/rule/tree.hpp"
 
 namespace fusewright::rule {
@@ -6,7 +8,7 @@ namespace g = fuse_grammar;
 
 namespace {
 
-/// `/// text` lines without their marks.
+/// `/// text` lines without their marks; blank lines and comments between them are no documentation.
 std::string documentation_text(const std::string& lines) {
   std::string result;
   std::size_t at = 0;
@@ -15,6 +17,7 @@ std::string documentation_text(const std::string& lines) {
     if (end == std::string::npos) end = lines.size();
     std::string line = lines.substr(at, end - at);
     at = end + 1;
+    if (line.compare(std::min(line.find_first_not_of(" \t"), line.size()), 3, "///") != 0) continue;
     const std::size_t begin = line.find_first_not_of(" \t\r/");
     if (!result.empty()) result += '\n';
     if (begin != std::string::npos) {

@@ -128,11 +128,12 @@ TEST_CASE("the JSON of audit is as documented", "[cli][json]") {
                       "audit " + example("elementwise.hlo") + " --json --why add"});
 }
 
-TEST_CASE("the JSON of check, test, compile and print is as documented", "[cli][json]") {
+TEST_CASE("the JSON of check, test, fmt, compile and print is as documented", "[cli][json]") {
   Scratch scratch;
   const std::string rules = (source_dir() / "rules/fusion.fuse").string();
   check_section(documented("## check"), {"check " + rules + " --json"});
   check_section(documented("## test"), {"test " + rules + " --json"});
+  check_section(documented("## fmt"), {"fmt --check " + rules + " --json"});
   check_section(documented("## compile"),
                 {"compile " + view_model(scratch) + " --json --limit nodes=1 -o " + scratch.file("out")});
   check_section(documented("## print"), {"print " + kDigits, "print " + kDigits + " --after"});

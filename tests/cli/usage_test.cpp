@@ -19,7 +19,7 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
-const std::vector<std::string> kCommands{"run", "bench", "audit", "print", "compile", "check", "test"};
+const std::vector<std::string> kCommands{"run", "bench", "audit", "print", "compile", "check", "fmt", "test", "prove"};
 const std::string kElementwise = example("elementwise.hlo");
 
 }  // namespace
