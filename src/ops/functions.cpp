@@ -230,6 +230,24 @@ Result<EnvValue> run_without(FunctionCall& call) {
     if (!contains(dropped, static_cast<std::int64_t>(i))) out.push_back(items[i]);
   return value(std::move(out));
 }
+// Two lists of one length, number by number.
+Result<EnvValue> pairwise(FunctionCall& call, bool (*combine)(std::int64_t, std::int64_t, std::int64_t*)) {
+  FW_TRY(Ints out, integers(call, 0));
+  FW_TRY(const Ints other, integers(call, 1));
+  if (out.size() != other.size())
+    return fail("a list of " + std::to_string(out.size()) + " and one of " + std::to_string(other.size()) + " items");
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (combine(out[i], other[i], &out[i])) return fail("a number beyond 64 bits");
+  return AttrValue(std::move(out));
+}
+Result<EnvValue> run_plus(FunctionCall& call) {
+  return pairwise(call,
+                  [](std::int64_t a, std::int64_t b, std::int64_t* sum) { return __builtin_add_overflow(a, b, sum); });
+}
+Result<EnvValue> run_minus(FunctionCall& call) {
+  return pairwise(call,
+                  [](std::int64_t a, std::int64_t b, std::int64_t* sum) { return __builtin_sub_overflow(a, b, sum); });
+}
 Result<EnvValue> run_normalize(FunctionCall& call) {
   FW_TRY(const std::int64_t rank, integer(call, 1));
   if (const auto* argument = std::get_if<AttrValue>(&call.args[0]);
@@ -399,6 +417,8 @@ const std::vector<Function>& functions() {
       {"invert", {"perm"}, 1, run_invert},
       {"replace", {"list", "positions", "item"}, 3, run_replace},
       {"without", {"list", "positions"}, 2, run_without},
+      {"plus", {"a", "b"}, 2, run_plus},
+      {"minus", {"a", "b"}, 2, run_minus},
       {"normalize", {"axes", "rank"}, 2, run_normalize},
       {"all_axes", {"x"}, 1, run_all_axes},
       {"axes_except", {"x", "axes"}, 2, run_axes_except},

@@ -56,6 +56,8 @@ const FunctionKinds* find_kinds(const std::string& name) {
       {"invert", {kLists}, kLists},
       {"replace", {shape, axes, kNumbers}, kLists},
       {"without", {shape, axes}, kLists},
+      {"plus", {kLists, kLists}, kLists},
+      {"minus", {kLists, kLists}, kLists},
       {"normalize", {axes, kNumbers}, axes},
       {"all_axes", {shape | kNumbers}, kLists},
       {"axes_except", {shape | kNumbers, axes}, kLists},
