@@ -63,7 +63,7 @@ void cut_long_blocks(llvm::Module& module) {
   }
 }
 
-Status link_math(llvm::Module& module, const Target& target) {
+Status link_math(llvm::Module& module, const Target& target, MathCode code) {
   const std::size_t calls = calls_of_math(module);
   if (calls == 0) return {};
   const llvm::StringRef bytes(reinterpret_cast<const char*>(target.math.data()), target.math.size());
@@ -82,7 +82,7 @@ Status link_math(llvm::Module& module, const Target& target) {
     function->setLinkage(llvm::GlobalValue::InternalLinkage);
     function->setVisibility(llvm::GlobalValue::DefaultVisibility);
     function->setComdat(nullptr);
-    if (calls > kManyMathCalls) {
+    if (code == MathCode::kCalls || calls > kManyMathCalls) {
       function->removeFnAttr(llvm::Attribute::AlwaysInline);
       function->addFnAttr(llvm::Attribute::NoInline);
     }

@@ -14,8 +14,9 @@ class TargetMachine;
 namespace fusewright::backend_llvm {
 
 /// Links the math functions that the module calls, as functions of its own: inlined where the optimiser runs, or kept
-/// as calls where there are so many that inlined code would be too large.
-Status link_math(llvm::Module& module, const Target& target);
+/// as calls: where that is asked for, or where there are so many that inlined code would be too large.
+enum class MathCode { kInline, kCalls };
+Status link_math(llvm::Module& module, const Target& target, MathCode code = MathCode::kInline);
 
 /// LLVM's pipeline for the module, a cheaper one for very large modules. Floating point is left as written: no
 /// reassociation, no contraction. `machine` may be null, for a module that is only to be simplified.

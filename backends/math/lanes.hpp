@@ -6,6 +6,11 @@
 // division, no minimum or maximum whose treatment of NaN or -0 is left to the machine.
 
 #define FW_INLINE static inline __attribute__((always_inline))
+#ifdef __NVPTX__
+#define FW_RARE FW_INLINE
+#else
+#define FW_RARE static __attribute__((noinline, cold))
+#endif
 
 namespace fusewright::math_source {
 

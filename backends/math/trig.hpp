@@ -120,8 +120,9 @@ FW_INLINE Reduced<Lanes<double, 1>> reduce_far_scalar(double a) {
   return {negative ? -angle.high : angle.high, negative ? -angle.low : angle.low, (long)quadrant};
 }
 
+// A function of its own where there is a stack to call it with: as rare as it is long.
 template <class L>
-FW_INLINE void reduce_far_lanes(typename L::V a, typename L::M far, Reduced<L>& result) {
+FW_RARE void reduce_far_lanes(typename L::V a, typename L::M far, Reduced<L>& result) {
   if constexpr (sizeof(typename L::T) == 4) {
     auto other = reduce_far<L::N>(a);
     result.high = L::select(far, other.high, result.high);

@@ -8,6 +8,7 @@
 #include <llvm/Support/xxhash.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <new>
@@ -24,6 +25,7 @@
 
 namespace fusewright::backend_x86 {
 
+using backend_llvm::MathCode;
 using backend_llvm::Output;
 using kernel::Kernel;
 
@@ -31,7 +33,7 @@ namespace {
 
 /// Part of every key. Raise it when the passes or the code generator's settings change: what the lowering writes is
 /// itself part of the key.
-constexpr const char* kPipeline = "pipeline 2, LLVM " LLVM_VERSION_STRING;
+constexpr const char* kPipeline = "pipeline 3, LLVM " LLVM_VERSION_STRING;
 
 /// A module with the kernel's code as the lowering writes it.
 struct Draft {
@@ -49,8 +51,21 @@ Result<Draft> draft(const Kernel& kernel, const std::vector<std::string>& names,
   return d;
 }
 
-Result<std::string> finish(llvm::Module& module, const Machine& machine, Output output) {
-  FW_TRY_STATUS(backend_llvm::link_math(module, machine.target));
+// Where kernels compute so many functions, compiling each where it is used would take minutes and save little.
+constexpr std::size_t kManyFunctions = 2000;
+
+MathCode math_code(const std::vector<const Kernel*>& kernels) {
+  constexpr double kFunction = 8;  // in additions: what has no instruction of its own
+  std::size_t functions = 0;
+  for (const Kernel* kernel : kernels)
+    functions += static_cast<std::size_t>(std::ranges::count_if(kernel->exprs, [](const kernel::Expr& e) {
+      return e.kind == kernel::Expr::Kind::kOp && ops::work(e.op, e.dtype) >= kFunction;
+    }));
+  return functions > kManyFunctions ? MathCode::kCalls : MathCode::kInline;
+}
+
+Result<std::string> finish(llvm::Module& module, const Machine& machine, MathCode math, Output output) {
+  FW_TRY_STATUS(backend_llvm::link_math(module, machine.target, math));
   mark_functions(module, machine);
   std::string broken;
   llvm::raw_string_ostream stream(broken);
@@ -61,13 +76,14 @@ Result<std::string> finish(llvm::Module& module, const Machine& machine, Output 
 }
 
 /// Everything that decides what bytes come out.
-std::string key_of(const llvm::Module& module, const Machine& machine) {
+std::string key_of(const llvm::Module& module, const Machine& machine, MathCode math) {
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::WriteBitcodeToFile(module, stream);
-  const std::span<const unsigned char> math = machine.target.math;
-  stream << '\0' << kPipeline << '\0' << machine.cpu << '\0' << machine.features << '\0'
-         << llvm::xxh3_64bits(llvm::ArrayRef<std::uint8_t>(math.data(), math.size()));
+  const std::span<const unsigned char> functions = machine.target.math;
+  stream << '\0' << kPipeline << (math == MathCode::kCalls ? ", calls" : "") << '\0' << machine.cpu << '\0'
+         << machine.features << '\0'
+         << llvm::xxh3_64bits(llvm::ArrayRef<std::uint8_t>(functions.data(), functions.size()));
   const auto hash =
       llvm::xxh3_128bits(llvm::ArrayRef<std::uint8_t>(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
@@ -127,15 +143,18 @@ Result<std::unique_ptr<kernel::Executable>> compile_x86(const std::vector<Kernel
     for (std::size_t l = 0; l < kernels[i].prepare.size() + kernels[i].launches.size(); ++l)
       names.back().push_back(fmt::format("fw_kernel_{:016x}_{}", at->first, l));
   }
+  std::vector<const Kernel*> distinct;
+  for (const std::size_t i : first) distinct.push_back(&kernels[i]);
+  const MathCode math = math_code(distinct);
   std::vector<std::string> objects(first.size());
   FW_TRY_STATUS(in_parallel(first.size(), options.threads, [&](std::size_t n) -> Status {
     FW_TRY(const Draft d, draft(kernels[first[n]], names[n], machine));
-    const std::string key = key_of(*d.module, machine);
+    const std::string key = key_of(*d.module, machine, math);
     if (auto cached = cache.load(key)) {
       objects[n] = *std::move(cached);
       return {};
     }
-    FW_TRY(objects[n], finish(*d.module, machine, Output::kObject));
+    FW_TRY(objects[n], finish(*d.module, machine, math, Output::kObject));
     cache.store(key, objects[n]);
     return {};
   }));
@@ -162,13 +181,16 @@ Result<std::unique_ptr<kernel::Executable>> compile_x86(const std::vector<Kernel
 
 Result<std::vector<Object>> emit_objects(const std::vector<Kernel>& kernels, const Options& options) {
   FW_TRY(const Machine machine, find_machine(options.cpu));
+  std::vector<const Kernel*> all;
+  for (const Kernel& kernel : kernels) all.push_back(&kernel);
+  const MathCode math = math_code(all);
   std::vector<Object> objects(kernels.size());
   FW_TRY_STATUS(in_parallel(kernels.size(), options.threads, [&](std::size_t i) -> Status {
     Object& object = objects[i];
     object.symbols = launch_names(kernels[i]);
     object.scratch_bytes = backend_llvm::scratch_bytes(kernels[i], machine.target);
     FW_TRY(const Draft d, draft(kernels[i], object.symbols, machine));
-    FW_TRY(object.bytes, finish(*d.module, machine, Output::kObject));
+    FW_TRY(object.bytes, finish(*d.module, machine, math, Output::kObject));
     return {};
   }));
   return objects;
@@ -177,7 +199,7 @@ Result<std::vector<Object>> emit_objects(const std::vector<Kernel>& kernels, con
 Result<std::string> emit_assembly(const Kernel& kernel, const Options& options) {
   FW_TRY(const Machine machine, find_machine(options.cpu));
   FW_TRY(const Draft d, draft(kernel, launch_names(kernel), machine));
-  return finish(*d.module, machine, Output::kAssembly);
+  return finish(*d.module, machine, math_code({&kernel}), Output::kAssembly);
 }
 
 }  // namespace fusewright::backend_x86

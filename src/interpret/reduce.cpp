@@ -54,10 +54,11 @@ Result<Tensors> fold_all(const NodeCall& call, std::int64_t work, BaseOf base_of
   parallel_for(out.elements(), grain_for(work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; ++at) {
       const auto& terms = terms_of(at);
+      const std::int64_t base = terms.empty() ? 0 : base_of(at);  // of no terms there may be no element to point at
       if (floats)
-        ops::set_double(out, at, fold_floats(fold, dtype, f.data() + base_of(at), terms));
+        ops::set_double(out, at, fold_floats(fold, dtype, f.data() + base, terms));
       else
-        ops::set_int(out, at, fold_ints(fold, dtype, i.data() + base_of(at), terms));
+        ops::set_int(out, at, fold_ints(fold, dtype, i.data() + base, terms));
     }
   });
   return Tensors{std::move(out)};

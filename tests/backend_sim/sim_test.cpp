@@ -1,6 +1,5 @@
 #include "backends/sim/sim.hpp"
 
-#include <chrono>
 #include <numeric>
 #include <vector>
 
@@ -66,10 +65,8 @@ TEST_CASE("elementwise kernels give the right values and are counted exactly", "
   const std::vector<float> in = ramp(kElements);
   for (const int threads : {1, 2}) {
     std::vector<float> out(kElements), input = in;
-    const auto start = std::chrono::steady_clock::now();
     const Status status = run(*executable, threads, input, out);
     if (!status) FAIL(print_error(status.error()));
-    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 5);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < kElements; ++i) wrong += out[i] != in[i] * in[i] + 1;
     CHECK(wrong == 0);

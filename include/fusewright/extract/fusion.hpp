@@ -10,8 +10,9 @@
 namespace fusewright::extract {
 
 struct FusionOptions {
-  double seconds = 10;       ///< for improving the plan; reaching it keeps the best one and is a stop reason
-  bool fuse = true;          ///< false: every operator alone
+  double seconds = 300;  ///< for improving the plan; reaching it keeps the best one and is a stop reason. The count of
+                         ///< operators priced ends it long before: time differs from run to run, and with it the plan
+  bool fuse = true;      ///< false: every operator alone
   double worthwhile = 0.03;  ///< share of what neighbouring kernels cost that is worth a change of them, and that a
                              ///< further kernel or an operator computed again must save
   rule::Exactness allowed;   ///< classes that `fuse` rules may have; bit-exact ones always may

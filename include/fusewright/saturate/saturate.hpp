@@ -21,7 +21,7 @@ struct Limits {
   std::uint64_t nodes = 2'000'000;  ///< live e-nodes
   std::uint64_t iterations = 100;
   std::uint64_t matches_per_rule = 500'000;  ///< of one rule in one iteration; only that rule stops
-  double seconds = 10;
+  double seconds = 300;  ///< the other limits come first: time differs from run to run, and with it what was found
   std::uint64_t bytes = std::uint64_t{4} << 30;  ///< of the e-graph and the matches
 };
 
