@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "assign.hpp"
 
@@ -52,23 +51,6 @@ bool Uses::is_result(Value value) const {
 
 namespace {
 
-// Components of the region that no edge joins, each in topological order.
-std::vector<std::vector<std::uint32_t>> components(const Inside& inside) {
-  std::vector<std::uint32_t> leader(inside.nodes.size());
-  std::iota(leader.begin(), leader.end(), 0U);
-  const auto find = [&](std::uint32_t i) {
-    while (leader[i] != i) i = leader[i] = leader[leader[i]];
-    return i;
-  };
-  for (std::uint32_t i = 0; i < leader.size(); ++i)
-    for (const std::uint32_t p : inside.producers[i]) leader[std::max(find(p), find(i))] = std::min(find(p), find(i));
-  std::map<std::uint32_t, std::vector<std::uint32_t>> parts;
-  for (std::uint32_t i = 0; i < leader.size(); ++i) parts[find(i)].push_back(i);
-  std::vector<std::vector<std::uint32_t>> out;
-  for (auto& part : parts) out.push_back(std::move(part.second));
-  return out;
-}
-
 /// Guards see the graph through this: types of values, and what only a plan can answer.
 class GuardTerms final : public ops::TermBuilder {
  public:
@@ -89,10 +71,9 @@ class GuardTerms final : public ops::TermBuilder {
     if (function == "single_use") return ops::AttrValue(readers.size() == 1 && !uses_.is_result(v));
     if (function == "graph_output") return ops::AttrValue(uses_.is_result(v));
     if (function == "side_output") {
-      const bool outside =
-          std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return !inside_.number.contains(r); });
+      const bool outside = std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return !inside_.number(r); });
       const bool inner =
-          std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return inside_.number.contains(r); });
+          std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return inside_.number(r).has_value(); });
       return ops::AttrValue(inner && (outside || uses_.is_result(v)));
     }
     if (function == "constant") return ops::AttrValue(graph_.info(v.node).name == "constant");
@@ -111,13 +92,13 @@ void bind_names(const Graph& graph, const Inside& inside, const std::vector<std:
                 const Assignment& segment, const std::vector<Segment>& segments, ops::Env& env) {
   for (std::size_t s = 0; s < segments.size(); ++s) {
     std::vector<std::uint32_t> members;
-    for (const std::uint32_t n : part)
-      if (segment[n] == s) members.push_back(n);
+    for (std::size_t i = 0; i < part.size(); ++i)
+      if (segment[i] == s) members.push_back(part[i]);
     if (members.empty()) continue;
-    const graph::Node& node = graph[inside.nodes[members.front()]];
+    const graph::Node& node = graph[inside.nodes()[members.front()]];
     const std::string& name = segments[s].name;
     if (!name.empty()) {
-      env[name] = graph::Builder::pack({inside.nodes[members.back()], 0});
+      env[name] = graph::Builder::pack({inside.nodes()[members.back()], 0});
       env["count(" + name + ")"] = ops::AttrValue(static_cast<std::int64_t>(members.size()));
       for (const auto& [attr, value] : node.attrs.entries()) env[name + "." + attr] = value;
     }
@@ -143,27 +124,26 @@ std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
 
 std::expected<std::vector<NodeId>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
                                                        const std::vector<NodeId>& nodes) {
-  const Inside inside(graph, nodes);
+  return admits(rule, graph, uses, Inside(graph, nodes));
+}
+
+std::expected<std::vector<NodeId>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
+                                                       const Inside& inside) {
+  const bool horizontal = rule.roots.size() > 1 || rule.roots.front().max > 1;
+  const Parts parts = horizontal ? components(inside) : one_part(inside);
   std::vector<NodeId> exclusive;
   ops::Env env;
-  std::vector<std::vector<std::uint32_t>> parts;
-  const bool horizontal = rule.roots.size() > 1 || rule.roots.front().max > 1;
-  if (horizontal) {
-    parts = components(inside);
-  } else {
-    parts.emplace_back(nodes.size());
-    std::iota(parts.front().begin(), parts.front().end(), 0U);
-  }
   const auto placed = place(graph, inside, parts, rule.roots);
   if (!placed) return refuse(rule, placed.error());
   std::map<std::string, ops::EnvValue> shared;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
+  for (std::size_t p = 0; p < parts.members.size(); ++p) {
     const auto& [number, segment] = (*placed)[p];
+    const std::vector<std::uint32_t>& part = parts.members[p];
     const rule::FuseRoot& root = rule.roots[number];
-    bind_names(graph, inside, parts[p], segment, root.segments, env);
-    for (const std::uint32_t n : parts[p])
-      if (std::ranges::find(rule.no_duplicate, root.segments[segment[n]].name) != rule.no_duplicate.end())
-        exclusive.push_back(inside.nodes[n]);
+    bind_names(graph, inside, part, segment, root.segments, env);
+    for (std::size_t i = 0; i < part.size() && !rule.no_duplicate.empty(); ++i)
+      if (std::ranges::find(rule.no_duplicate, root.segments[segment[i]].name) != rule.no_duplicate.end())
+        exclusive.push_back(inside.nodes()[part[i]]);
     for (const std::string& name : root.shared) {
       const auto [at, first] = shared.emplace(name, env[name]);
       if (!first && at->second != env[name]) return refuse(rule, fmt::format("the parts do not share one `{}`", name));

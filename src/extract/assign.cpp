@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <map>
+#include <numeric>
 
 namespace fusewright::extract {
 
@@ -12,16 +13,65 @@ using graph::NodeId;
 using rule::FuseRoot;
 using rule::Segment;
 
-Inside::Inside(const Graph& graph, const std::vector<NodeId>& in)
-    : nodes(in), producers(in.size()), consumers(in.size()) {
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) number.emplace(nodes[i], i);
-  for (std::uint32_t i = 0; i < nodes.size(); ++i)
-    for (const graph::Value operand : graph[nodes[i]].operands) {
-      const auto at = number.find(operand.node);
-      if (at == number.end()) continue;
-      producers[i].push_back(at->second);
-      consumers[at->second].push_back(i);
+Inside::Inside(const Graph& graph, const std::vector<NodeId>& in) : nodes_(in) {
+  numbers_.reserve(nodes_.size());
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) numbers_.emplace_back(nodes_[i], i);
+  std::sort(numbers_.begin(), numbers_.end());
+  producers_.start.push_back(0);
+  consumers_.start.assign(nodes_.size() + 1, 0);
+  for (const NodeId node : nodes_) {
+    for (const graph::Value operand : graph[node].operands)
+      if (const auto at = number(operand.node)) {
+        producers_.items.push_back(*at);
+        ++consumers_.start[*at + 1];
+      }
+    producers_.start.push_back(static_cast<std::uint32_t>(producers_.items.size()));
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) consumers_.start[i + 1] += consumers_.start[i];
+  consumers_.items.resize(producers_.items.size());
+  std::vector<std::uint32_t> next(consumers_.start.begin(), consumers_.start.end() - 1);
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+    for (const std::uint32_t p : producers(i)) consumers_.items[next[p]++] = i;
+}
+
+std::optional<std::uint32_t> Inside::number(NodeId node) const {
+  const auto at = std::lower_bound(numbers_.begin(), numbers_.end(), std::pair(node, 0U));
+  if (at == numbers_.end() || at->first != node) return std::nullopt;
+  return at->second;
+}
+
+Parts one_part(const Inside& inside) {
+  Parts parts;
+  parts.position.resize(inside.nodes().size());
+  std::iota(parts.position.begin(), parts.position.end(), 0U);
+  parts.members.push_back(parts.position);
+  return parts;
+}
+
+Parts components(const Inside& inside) {
+  const auto count = static_cast<std::uint32_t>(inside.nodes().size());
+  std::vector<std::uint32_t> leader(count);
+  std::iota(leader.begin(), leader.end(), 0U);
+  const auto find = [&](std::uint32_t i) {
+    while (leader[i] != i) i = leader[i] = leader[leader[i]];
+    return i;
+  };
+  for (std::uint32_t i = 0; i < count; ++i)
+    for (const std::uint32_t p : inside.producers(i)) leader[std::max(find(p), find(i))] = std::min(find(p), find(i));
+  Parts parts;
+  parts.position.resize(count);
+  std::vector<std::uint32_t> part_of(count);  // by leader, which stands first in its part
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t first = find(i);
+    if (first == i) {
+      part_of[i] = static_cast<std::uint32_t>(parts.members.size());
+      parts.members.emplace_back();
     }
+    auto& members = parts.members[part_of[first]];
+    parts.position[i] = static_cast<std::uint32_t>(members.size());
+    members.push_back(i);
+  }
+  return parts;
 }
 
 namespace {
@@ -43,25 +93,32 @@ struct Choice {
 
 class Assigner {
  public:
-  Assigner(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+  Assigner(const Graph& graph, const Inside& inside, const Parts& parts, std::size_t part,
            const std::vector<Segment>& segments)
       : graph_(graph),
         inside_(inside),
-        part_(part),
+        part_(parts.members[part]),
         segments_(segments),
         count_(static_cast<std::uint32_t>(segments.size())),
-        position_(inside.nodes.size(), 0) {
-    for (std::uint32_t i = 0; i < part_.size(); ++i) position_[part_[i]] = i;
-    std::map<ops::OpId, std::vector<bool>> by_op;
-    for (const std::uint32_t node : part_) takes_.push_back(takes(inside_.nodes[node], by_op));
+        position_(parts.position) {
+    const bool by_attribute = std::ranges::any_of(segments_, [](const Segment& s) { return !s.attrs.empty(); });
+    std::map<ops::OpId, std::uint32_t> by_op;
+    for (const std::uint32_t number : part_) {
+      const graph::Node& node = graph_[inside_.nodes()[number]];
+      const auto next = static_cast<std::uint32_t>(takes_.size());
+      const std::uint32_t row = by_attribute ? next : by_op.try_emplace(node.op, next).first->second;
+      if (row == next) takes_.push_back(takes(node));
+      row_.push_back(row);
+    }
   }
 
   std::expected<Assignment, std::string> run() {
     Ranges all(part_.size(), Range{0, count_ - 1});
     if (!narrow(all)) return std::unexpected(refusal_);
     if (auto found = search(std::move(all))) {
-      Assignment segment(inside_.nodes.size(), 0);
-      for (std::size_t i = 0; i < part_.size(); ++i) segment[part_[i]] = (*found)[i].low;
+      Assignment segment;
+      segment.reserve(part_.size());
+      for (const Range& range : *found) segment.push_back(range.low);
       return segment;
     }
     return std::unexpected(looks_ > kMostLooks ? "too many ways to assign its operators to the segments" : refusal_);
@@ -70,19 +127,18 @@ class Assigner {
  private:
   using Ranges = std::vector<Range>;
 
-  std::vector<bool> takes(NodeId id, std::map<ops::OpId, std::vector<bool>>& by_op) const {
-    const graph::Node& node = graph_[id];
-    auto [at, fresh] = by_op.try_emplace(node.op);
-    if (fresh)
-      for (const Segment& s : segments_) at->second.push_back(s.ops.contains(node.op));
-    std::vector<bool> out = at->second;
-    for (std::size_t s = 0; s < out.size(); ++s)
-      for (const rule::AttrPattern& attr : segments_[s].attrs) {
+  std::vector<bool> takes(const graph::Node& node) const {
+    std::vector<bool> out;
+    for (const Segment& s : segments_) {
+      out.push_back(s.ops.contains(node.op));
+      for (const rule::AttrPattern& attr : s.attrs) {
         const ops::AttrValue* value = node.attrs.find(attr.attr);
-        if (attr.value && (value == nullptr || !ops::equal(*value, *attr.value))) out[s] = false;
+        if (attr.value && (value == nullptr || !ops::equal(*value, *attr.value))) out.back() = false;
       }
+    }
     return out;
   }
+  bool takes(std::uint32_t i, std::uint32_t s) const { return takes_[row_[i]][s]; }
 
   // Makes each range as small as the operators and the edges alone demand. With every node in the first segment of its
   // range all edges go forward: what is left to choose is owed to the bounds of the segments. False: a node has none.
@@ -90,21 +146,21 @@ class Assigner {
     looks_ += 2 * ranges.size();
     for (std::uint32_t i = 0; i < ranges.size(); ++i) {
       std::uint32_t low = ranges[i].low;
-      for (const std::uint32_t p : inside_.producers[part_[i]]) {
+      for (const std::uint32_t p : inside_.producers(part_[i])) {
         const std::uint32_t its = ranges[position_[p]].low;
         low = std::max(low, segments_[its].is_closure() ? its : its + 1);
       }
-      while (low <= ranges[i].high && !takes_[i][low]) ++low;
+      while (low <= ranges[i].high && !takes(i, low)) ++low;
       if (low > ranges[i].high) return refuse(i);
       ranges[i].low = low;
     }
     for (std::uint32_t i = static_cast<std::uint32_t>(ranges.size()); i-- > 0;) {
       std::int64_t high = ranges[i].high;
-      for (const std::uint32_t c : inside_.consumers[part_[i]]) {
+      for (const std::uint32_t c : inside_.consumers(part_[i])) {
         const std::int64_t its = ranges[position_[c]].high;
         high = std::min(high, segments_[static_cast<std::size_t>(its)].is_closure() ? its : its - 1);
       }
-      while (!takes_[i][static_cast<std::size_t>(high)]) --high;  // no further than to `low`
+      while (!takes(i, static_cast<std::uint32_t>(high))) --high;  // no further than to `low`
       ranges[i].high = static_cast<std::uint32_t>(high);
     }
     return true;
@@ -170,7 +226,7 @@ class Assigner {
     refusal_ = fmt::format("nothing for its segment `{}`", segments_[s].text);
     for (std::uint32_t i = static_cast<std::uint32_t>(ranges.size()); i-- > 0;) {
       const Range& r = ranges[i];
-      if (r.low <= s && s <= r.high && r.low < r.high && takes_[i][s]) choices.push_back({i, {s, s}});
+      if (r.low <= s && s <= r.high && r.low < r.high && takes(i, s)) choices.push_back({i, {s, s}});
     }
     return false;
   }
@@ -182,16 +238,16 @@ class Assigner {
     return last;
   }
 
-  const std::string& op_name(std::uint32_t i) const { return graph_.info(inside_.nodes[part_[i]]).name; }
+  const std::string& op_name(std::uint32_t i) const { return graph_.info(inside_.nodes()[part_[i]]).name; }
 
   // Why node `i` has no segment.
   bool refuse(std::uint32_t i) {
-    const auto first = std::find(takes_[i].begin(), takes_[i].end(), true);
-    const ops::OpId op = graph_[inside_.nodes[part_[i]]].op;
-    if (first != takes_[i].end()) {
-      const Segment& s = segments_[static_cast<std::size_t>(first - takes_[i].begin())];
-      const bool taken = !s.is_closure() && std::ranges::any_of(inside_.producers[part_[i]], [&](std::uint32_t p) {
-        return graph_[inside_.nodes[p]].op == op;
+    const auto first = std::ranges::find(takes_[row_[i]], true);
+    const ops::OpId op = graph_[inside_.nodes()[part_[i]]].op;
+    if (first != takes_[row_[i]].end()) {
+      const Segment& s = segments_[static_cast<std::size_t>(first - takes_[row_[i]].begin())];
+      const bool taken = !s.is_closure() && std::ranges::any_of(inside_.producers(part_[i]), [&](std::uint32_t p) {
+        return graph_[inside_.nodes()[p]].op == op;
       });
       refusal_ = taken
                      ? fmt::format("`{}` has its {}, and here is another", s.text, op_name(i))
@@ -209,8 +265,9 @@ class Assigner {
   const std::vector<std::uint32_t>& part_;
   const std::vector<Segment>& segments_;
   const std::uint32_t count_;
-  std::vector<std::uint32_t> position_;   // in the part, by number
-  std::vector<std::vector<bool>> takes_;  // by position in the part, by segment
+  const std::vector<std::uint32_t>& position_;  // in the part, by number
+  std::vector<std::vector<bool>> takes_;        // by row, by segment
+  std::vector<std::uint32_t> row_;  // by position in the part: nodes that segments tell apart by operator share
   std::size_t looks_ = 0;
   std::string refusal_;
 };
@@ -219,30 +276,29 @@ class Assigner {
 /// part. A path never gives up what is matched, so both are covered in the end where both can be.
 class Placer {
  public:
-  Placer(const Graph& graph, const Inside& inside, const std::vector<std::vector<std::uint32_t>>& parts,
-         const std::vector<FuseRoot>& roots)
+  Placer(const Graph& graph, const Inside& inside, const Parts& parts, const std::vector<FuseRoot>& roots)
       : graph_(graph),
         inside_(inside),
         parts_(parts),
         roots_(roots),
-        fits_(parts.size()),
-        place_of_(parts.size(), kNone) {
+        fits_(parts.members.size()),
+        place_of_(parts.members.size(), kNone) {
     for (auto& row : fits_) row.resize(roots.size());
     for (std::uint32_t r = 0; r < roots.size(); ++r)
-      for (std::uint32_t k = 0; k < std::min<std::size_t>(roots[r].max, parts.size()); ++k)
+      for (std::uint32_t k = 0; k < std::min<std::size_t>(roots[r].max, parts.members.size()); ++k)
         places_.push_back({r, k < roots[r].min, kNone});
   }
 
   std::expected<std::vector<Placed>, std::string> run() {
     for (const FuseRoot& root : roots_)
-      if (root.min > parts_.size()) return std::unexpected("fewer parts than it asks for");
+      if (root.min > parts_.members.size()) return std::unexpected("fewer parts than it asks for");
     for (std::uint32_t p = 0; p < places_.size(); ++p)
       if (places_[p].asked && !augment_from_place(p)) return std::unexpected(reason("fewer parts than it asks for"));
-    for (std::uint32_t i = 0; i < parts_.size(); ++i)
+    for (std::uint32_t i = 0; i < parts_.members.size(); ++i)
       if (place_of_[i] == kNone && !augment_from_part(i))
         return std::unexpected(reason("more independent parts than it has roots"));
     std::vector<Placed> out;
-    for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+    for (std::uint32_t i = 0; i < parts_.members.size(); ++i) {
       const std::uint32_t root = places_[place_of_[i]].root;
       out.push_back({root, **fits_[i][root]});
     }
@@ -260,7 +316,7 @@ class Placer {
   bool fits(std::uint32_t part, std::uint32_t root) {
     auto& known = fits_[part][root];
     if (!known) {
-      known = assign(graph_, inside_, parts_[part], roots_[root].segments);
+      known = assign(graph_, inside_, parts_, part, roots_[root].segments);
       if (!*known && refusal_.empty()) refusal_ = known->error();
     }
     return known->has_value();
@@ -269,9 +325,9 @@ class Placer {
 
   // Breadth first from a free place through parts to a free part: each step takes a part from the place it had.
   bool augment_from_place(std::uint32_t start) {
-    std::vector<std::uint32_t> queue{start}, came_from(parts_.size(), kNone);
+    std::vector<std::uint32_t> queue{start}, came_from(parts_.members.size(), kNone);
     for (std::size_t at = 0; at < queue.size(); ++at)
-      for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+      for (std::uint32_t i = 0; i < parts_.members.size(); ++i) {
         if (came_from[i] != kNone || !fits(i, places_[queue[at]].root)) continue;
         came_from[i] = queue[at];
         if (place_of_[i] != kNone) {
@@ -312,7 +368,7 @@ class Placer {
 
   const Graph& graph_;
   const Inside& inside_;
-  const std::vector<std::vector<std::uint32_t>>& parts_;
+  const Parts& parts_;
   const std::vector<FuseRoot>& roots_;
   std::vector<std::vector<std::optional<std::expected<Assignment, std::string>>>> fits_;
   std::vector<Place> places_;
@@ -322,14 +378,12 @@ class Placer {
 
 }  // namespace
 
-std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& inside,
-                                              const std::vector<std::uint32_t>& part,
-                                              const std::vector<Segment>& segments) {
-  return Assigner(graph, inside, part, segments).run();
+std::expected<Assignment, std::string> assign(const Graph& graph, const Inside& inside, const Parts& parts,
+                                              std::size_t part, const std::vector<Segment>& segments) {
+  return Assigner(graph, inside, parts, part, segments).run();
 }
 
-std::expected<std::vector<Placed>, std::string> place(const Graph& graph, const Inside& inside,
-                                                      const std::vector<std::vector<std::uint32_t>>& parts,
+std::expected<std::vector<Placed>, std::string> place(const Graph& graph, const Inside& inside, const Parts& parts,
                                                       const std::vector<FuseRoot>& roots) {
   return Placer(graph, inside, parts, roots).run();
 }

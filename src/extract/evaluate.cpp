@@ -3,13 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <optional>
+
+#include "assign.hpp"
 
 namespace fusewright::extract {
 
 Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& rules, const cost::Device& device,
                      const NodeFacts& facts, const FusionOptions& options)
-    : graph_(graph), uses_(uses), device_(device), facts_(facts) {
+    : graph_(graph),
+      uses_(uses),
+      device_(device),
+      facts_(facts),
+      inside_(graph.nodes.size()),
+      seen_(graph.nodes.size()) {
   if (!options.fuse) return;
   const std::string target = device.target.substr(0, device.target.find(':'));
   for (const rule::FuseRule& rule : rules.fuses) {
@@ -27,14 +34,21 @@ bool Evaluator::is_scalar_constant(Value v) const {
   return graph_.info(v.node).name == "constant" && graph_.type(v).shape.empty();
 }
 
+bool Evaluator::Marks::add(NodeId node) {
+  if (mark_[node.index] == now_) return false;
+  mark_[node.index] = now_;
+  return true;
+}
+
 std::vector<Value> Evaluator::inputs(const std::vector<NodeId>& nodes) const {
-  std::set<NodeId> inside(nodes.begin(), nodes.end());
-  std::set<Value> seen;
+  inside_.clear();
+  for (const NodeId id : nodes) inside_.add(id);
+  seen_.clear();
   std::vector<Value> in;
   for (const NodeId id : nodes)
     for (const Value operand : graph_[id].operands)
-      if (operand.valid() && !inside.contains(operand.node) && !is_scalar_constant(operand) &&
-          seen.insert(operand).second)
+      if (operand.valid() && !inside_.contains(operand.node) && !is_scalar_constant(operand) &&
+          (seen_.add(operand.node) || std::find(in.begin(), in.end(), operand) == in.end()))
         in.push_back(operand);
   return in;
 }
@@ -56,14 +70,15 @@ std::vector<Value> Evaluator::stored_values(NodeId node) const {
 
 // A reader inside that another kernel computes as well reads the value there, from memory.
 std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const {
-  const std::set<NodeId> inside(nodes.begin(), nodes.end());
+  inside_.clear();
+  for (const NodeId id : nodes) inside_.add(id);
   std::vector<Value> out;
   for (const NodeId id : nodes) {
     if (facts_.duplicated[id.index]) continue;
     for (const Value v : stored_values(id)) {
       const auto outside = [&](NodeId reader) {
         if (facts_.load_time[reader.index]) return false;  // made when the model is loaded, and what it reads with it
-        if (inside.contains(reader) && !(elsewhere && elsewhere(reader))) return false;
+        if (inside_.contains(reader) && !(elsewhere && elsewhere(reader))) return false;
         const auto& operands = graph_[reader].operands;
         return graph_[id].types.size() == 1 || !graph_[reader].computations.empty() ||
                std::find(operands.begin(), operands.end(), v) != operands.end();
@@ -131,6 +146,7 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
     best.schedule = *schedule;
     best.cost = std::move(cost);
   };
+  std::optional<Inside> inside;
   for (const Usable& usable : rules_) {
     const bool possible = std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
       const std::uint32_t op = graph_[id].op.index;
@@ -138,7 +154,8 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
     });
     if (!possible) continue;
     const rule::FuseRule& rule = *usable.rule;
-    const auto admitted = admits(rule, graph_, uses_, nodes);
+    if (!inside) inside.emplace(graph_, nodes);
+    const auto admitted = admits(rule, graph_, uses_, *inside);
     if (!admitted) {
       if (!found && refused.why != plan::Cut::Why::kTemplate)
         refused = {admitted.error().by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule, admitted.error().reason};

@@ -110,6 +110,20 @@ class Evaluator {
   };
   std::vector<Usable> rules_;
   std::size_t effort_ = 0;
+
+  /// A set of nodes that is emptied in no time.
+  class Marks {
+   public:
+    explicit Marks(std::size_t nodes) : mark_(nodes, 0) {}
+    void clear() { ++now_; }
+    bool add(NodeId node);  ///< false: it was there
+    bool contains(NodeId node) const { return mark_[node.index] == now_; }
+
+   private:
+    std::vector<std::uint64_t> mark_;
+    std::uint64_t now_ = 0;
+  };
+  mutable Marks inside_, seen_;
   std::map<std::pair<std::vector<NodeId>, std::vector<Value>>, Evaluated> priced_;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Fitted>>> fitted_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "fusewright/support/check.hpp"
 
@@ -28,29 +29,41 @@ std::string microseconds(double seconds) { return fmt::format("{:.4g} us", 1e6 *
 
 }  // namespace
 
+namespace {
+
+void sort_distinct(std::vector<std::uint32_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> Grouping::consumers(NodeId node) const {
-  std::set<std::uint32_t> groups;
+  std::vector<std::uint32_t> groups;
   for (const NodeId reader : uses_.readers(node))
-    groups.insert(groups_of_[reader.index].begin(), groups_of_[reader.index].end());
-  return {groups.begin(), groups.end()};
+    groups.insert(groups.end(), groups_of_[reader.index].begin(), groups_of_[reader.index].end());
+  sort_distinct(groups);
+  return groups;
 }
 
 std::vector<std::uint32_t> Grouping::readers(std::uint32_t group) const {
-  std::set<std::uint32_t> out;
-  for (const NodeId node : members_[group].nodes)
-    for (const std::uint32_t c : consumers(node))
-      if (c != group && !facts_.duplicated[node.index]) out.insert(c);
-  return {out.begin(), out.end()};
+  std::vector<std::uint32_t> out;
+  for (const NodeId node : members_[group].nodes) {
+    if (facts_.duplicated[node.index]) continue;
+    for (const NodeId reader : uses_.readers(node))
+      for (const std::uint32_t c : groups_of_[reader.index])
+        if (c != group) out.push_back(c);
+  }
+  sort_distinct(out);
+  return out;
 }
 
 std::vector<NodeId> Grouping::with(const std::vector<std::uint32_t>& groups, NodeId node) const {
-  std::set<std::pair<std::uint32_t, NodeId>> all;
-  if (node.valid()) all.emplace(uses_.position(node), node);
-  for (const std::uint32_t g : groups)
-    for (const NodeId n : members_[g].nodes) all.emplace(uses_.position(n), n);
   std::vector<NodeId> nodes;
-  nodes.reserve(all.size());
-  for (const auto& [position, n] : all) nodes.push_back(n);
+  if (node.valid()) nodes.push_back(node);
+  for (const std::uint32_t g : groups) nodes.insert(nodes.end(), members_[g].nodes.begin(), members_[g].nodes.end());
+  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return uses_.position(a) < uses_.position(b); });
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }
 
@@ -82,20 +95,29 @@ void Grouping::decline(NodeId node, NodeId reader, Why why, std::string reason, 
   declined_.push_back({{node, 0}, reader, why, std::move(reason), fused, cut});
 }
 
-// A path from one of the groups to another through a group outside would become a cycle.
+// A path from one of the groups to another through a group outside would become a cycle. It ends at one of them, so
+// groups that stand behind all their nodes are not on it.
 bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const {
-  const std::set<std::uint32_t> inside(groups.begin(), groups.end());
-  std::set<std::uint32_t> seen;
+  std::uint32_t last = 0;
+  for (const std::uint32_t g : groups)
+    for (const NodeId n : members_[g].nodes) last = std::max(last, uses_.position(n));
+  const auto inside = [&](std::uint32_t g) { return std::ranges::find(groups, g) != groups.end(); };
+  std::unordered_set<std::uint32_t> seen;
   std::vector<std::uint32_t> stack;
+  const auto visit = [&](std::uint32_t g) {
+    const auto& nodes = members_[g].nodes;  // a loop that grows has its first node at the end
+    const std::uint32_t first = std::min(uses_.position(nodes.front()), uses_.position(nodes.back()));
+    if (first < last && seen.insert(g).second) stack.push_back(g);
+  };
   for (const std::uint32_t g : groups)
     for (const std::uint32_t r : readers(g))
-      if (!inside.contains(r) && seen.insert(r).second) stack.push_back(r);
+      if (!inside(r)) visit(r);
   while (!stack.empty()) {
     const std::uint32_t at = stack.back();
     stack.pop_back();
     for (const std::uint32_t r : readers(at)) {
-      if (inside.contains(r)) return true;
-      if (seen.insert(r).second) stack.push_back(r);
+      if (inside(r)) return true;
+      visit(r);
     }
   }
   return false;

@@ -39,5 +39,9 @@ struct NotAdmitted {
 std::expected<std::vector<graph::NodeId>, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph,
                                                               const Uses& uses,
                                                               const std::vector<graph::NodeId>& nodes);
+/// The same of nodes whose edges are known, to ask for several rules.
+class Inside;
+std::expected<std::vector<graph::NodeId>, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph,
+                                                              const Uses& uses, const Inside& inside);
 
 }  // namespace fusewright::extract
