@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <mutex>
+#include <sstream>
 
 #include "commands.hpp"
 #include "fusewright/driver/compile.hpp"
 #include "fusewright/driver/rule_tests.hpp"
+#include "fusewright/prove/mutate.hpp"
 #include "fusewright/prove/report.hpp"
 #include "terminal.hpp"
 
@@ -16,22 +19,44 @@ namespace {
 
 struct ProveArguments {
   std::vector<std::string> rules, only;
-  bool strict = false, json = false;
+  bool strict = false, json = false, mutate = false;
+  std::string explained;
+  int threads = 0;
 };
+
+/// Every rule broken in every way; fails when one is neither refuted nor explained.
+Result<int> prove_broken(const rule::RuleSet& rules, const prove::Options& options, const std::string& explained) {
+  std::vector<prove::Explanation> explanations;
+  if (!explained.empty()) {
+    std::ifstream in(explained, std::ios::binary);
+    std::ostringstream text;
+    if (in.is_open()) text << in.rdbuf();
+    if (!in.is_open() || in.bad()) return fail("cannot read " + explained);
+    const auto source = std::make_shared<const SourceText>(SourceText{explained, text.str()});
+    FW_TRY(explanations, prove::read_explanations(source));
+  }
+  FW_TRY(const std::vector<prove::MutantOutcome> outcomes, prove::prove_mutants(rules, options, explanations));
+  fmt::print("{}", prove::mutants_to_markdown(outcomes));
+  for (const prove::MutantOutcome& o : outcomes)
+    if (o.verdict.kind != prove::Verdict::Kind::kRefuted && o.reason.empty()) return kWrong;
+  return kOk;
+}
 
 Result<int> prove_rules(const ProveArguments& args) {
   FW_TRY(const auto rules, driver::load_rules(args.rules, true));
   prove::Options options;
   options.only = args.only;
+  options.threads = args.threads;
   options.files = driver::sources_under(*rules, args.rules);
   if (options.files.empty()) return fail(fmt::format("{}: no rule files", fmt::join(args.rules, ", ")));
   const auto progress = progress_line();
   std::mutex lock;
   if (progress)
-    options.progress = [&](std::size_t done, std::size_t all) {
+    options.progress = [&, what = args.mutate ? "broken rules" : "rules"](std::size_t done, std::size_t all) {
       const std::scoped_lock one(lock);
-      progress(fmt::format("{} of {} rules", done, all));
+      progress(fmt::format("{} of {} {}", done, all, what));
     };
+  if (args.mutate) return prove_broken(*rules, options, args.explained);
   FW_TRY(const std::vector<prove::Verdict> verdicts, prove::prove(rules, options));
   if (progress) progress("");
   if (args.json)
@@ -60,6 +85,18 @@ void add_prove(CLI::App& app, Outcome& outcome) {
       ->type_name("NAME")
       ->allow_extra_args(false);
   command.add_flag("--strict", args->strict, "fail when a rule is neither proved nor exhausted");
+  command
+      .add_option("--threads", args->threads,
+                  "threads to work with, 0 for one on each core; verdicts do not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
+  CLI::Option* mutate = command.add_flag(
+      "--mutate", args->mutate, "break every rewrite in every way, and print which broken ones are refuted (Markdown)");
+  command
+      .add_option("--explained", args->explained,
+                  "with --mutate: file of reasons for mutants that are right all the same")
+      ->type_name("FILE")
+      ->needs(mutate);
   command.add_flag("--json", args->json, "print one JSON object (docs/JSON.md)");
 }
 

@@ -119,26 +119,24 @@ class EarlyGuards final : public ops::TermBuilder {
   /// False when a guard that what is newly known decides does not hold.
   bool hold() {
     const std::set<std::string> fresh = std::exchange(fresh_, {});
-    std::vector<bool> known(needs_.size());
-    bool decides = false;
-    for (std::size_t i = 0; i < needs_.size(); ++i) {
-      known[i] = std::ranges::all_of(needs_[i], [&](const std::string& n) { return env_.contains(n); });
-      decides = decides || (known[i] && variant_.steps[i].kind == rule::Step::Kind::kGuard &&
-                            std::ranges::any_of(needs_[i], [&](const std::string& n) { return fresh.contains(n); }));
-    }
-    if (!decides) return true;
-    ops::Env env = env_;
+    std::optional<ops::Env> env;  // with the lets that were computed on the way
+    std::set<std::size_t> computed;
     for (std::size_t i = 0; i < variant_.steps.size(); ++i) {
-      if (!known[i]) continue;
       const rule::Step& step = variant_.steps[i];
-      const bool guards = step.kind == rule::Step::Kind::kGuard;
-      auto value = ops::elaborate(table_, guards ? *rule_.guards[step.guard].expr : *step.value, env, *this);
-      if (!value) continue;
-      if (!guards) {
-        env[step.name] = *std::move(value);
-        continue;
+      if (step.kind != rule::Step::Kind::kGuard) continue;
+      const std::set<std::string>& needs = needs_[i];
+      if (std::ranges::none_of(needs, [&](const std::string& n) { return fresh.contains(n); })) continue;
+      if (!std::ranges::all_of(needs, [&](const std::string& n) { return env_.contains(n); })) continue;
+      if (!env) env = env_;
+      for (std::size_t k = 0; k < i; ++k) {
+        const rule::Step& let = variant_.steps[k];
+        if (let.kind != rule::Step::Kind::kLet || computed.contains(k)) continue;
+        if (!std::ranges::includes(needs, needs_[k])) continue;
+        computed.insert(k);
+        if (auto value = ops::elaborate(table_, *let.value, *env, *this)) (*env)[let.name] = *std::move(value);
       }
-      const auto* attr = std::get_if<ops::AttrValue>(&*value);
+      const auto value = ops::elaborate(table_, *rule_.guards[step.guard].expr, *env, *this);
+      const auto* attr = value ? std::get_if<ops::AttrValue>(&*value) : nullptr;
       const bool* truth = attr != nullptr ? std::get_if<bool>(attr) : nullptr;
       if (truth != nullptr && !*truth) return false;
     }
@@ -168,18 +166,17 @@ class EarlyGuards final : public ops::TermBuilder {
 
 class Enumerator {
  public:
-  Enumerator(const ops::OpTable& table, const rule::RewriteRule& rule, const rule::RewriteVariant& variant,
-             const Space& space, SourceCache& cache, const Visit& visit)
-      : table_(table),
-        variant_(variant),
-        space_(space),
-        cache_(cache),
+  Enumerator(Enumeration& terms, const Visit& visit)
+      : terms_(terms),
+        table_(terms.table),
+        variant_(terms.variant),
+        space_(terms.space),
         visit_(visit),
-        roles_(roles_of(rule)),
-        guards_(table, rule, variant) {
-    made_.assign(variant.nodes.size(), kUnmade);
-    for (const std::string& name : variant.absent) guards_.know_absent(name);
-    for (const rule::Guard& guard : rule.guards) names_in(*guard.expr, guarded_);
+        roles_(roles_of(terms.rule)),
+        guards_(terms.table, terms.rule, terms.variant) {
+    made_.assign(variant_.nodes.size(), kUnmade);
+    for (const std::string& name : variant_.absent) guards_.know_absent(name);
+    for (const rule::Guard& guard : terms.rule.guards) names_in(*guard.expr, guarded_);
   }
 
   bool run(const Type& root) {
@@ -215,7 +212,12 @@ class Enumerator {
       if (draft_.nodes[made_[index]].type == type) then(made_[index]);
       return;
     }
-    for (const ops::OpId op : p.ops.ops) apply(index, p, op, type, then);
+    // Its type may be all that a guard asks: then there is no need to look for ways to get it.
+    const bool named = !p.name.empty() && !guards_.knows(p.name);
+    if (named) guards_.know(p.name, type);
+    if (!named || guards_.hold())
+      for (const ops::OpId op : p.ops.ops) apply(index, p, op, type, then);
+    if (named) guards_.forget(p.name);
   }
 
   void variable(const PatternNode& p, const Type& type, const Then& then) {
@@ -274,15 +276,20 @@ class Enumerator {
     const bool variadic = !info.operands.empty() && info.operands.back().variadic;
     if (!variadic && p.operands.size() > info.operands.size()) return;
     // Where extents are symbols the list is its own: a further call makes new ones.
-    std::vector<Source> fresh;
+    Sources fresh;
     if (space_.symbols != nullptr) fresh = sources_of(table_, op, type, p.result, p.operands.size(), space_);
-    for (const Source& source :
-         space_.symbols != nullptr ? fresh : cache_.sources(op, type, p.result, p.operands.size(), space_)) {
+    const Sources& sources =
+        space_.symbols != nullptr ? fresh : terms_.cache.sources(op, type, p.result, p.operands.size(), space_);
+    terms_.all = terms_.all && sources.all;
+    for (const Source& source : sources.ways) {
+      if (terms_.work == 0) stopped_ = true;
       if (stopped_) return;
+      --terms_.work;
       std::vector<std::string> bound;
-      if (bind_attrs(p, type, source.attrs, bound)) {
+      if (bind_attrs(p, source.attrs, bound)) {
         InstanceNode made{.kind = Kind::kApply, .type = type, .op = op, .attrs = source.attrs, .result = p.result};
-        operands(index, p, source, std::move(made), then);
+        made.operands.assign(p.operands.size(), kNone);
+        operands(index, p, source, 0, std::move(made), then);
       }
       for (auto name = bound.rbegin(); name != bound.rend(); ++name) {
         guards_.forget(*name);
@@ -292,15 +299,13 @@ class Enumerator {
   }
 
   /// Drops what the pattern's attributes rule out before anything is built.
-  bool bind_attrs(const PatternNode& p, const Type& type, const ops::Attrs& attrs, std::vector<std::string>& bound) {
-    if (!p.name.empty() && !guards_.knows(p.name)) {
-      guards_.know(p.name, type);
-      bound.push_back(p.name);
+  bool bind_attrs(const PatternNode& p, const ops::Attrs& attrs, std::vector<std::string>& bound) {
+    if (!p.name.empty())
       for (const auto& [name, value] : attrs.entries()) {
+        if (guards_.knows(p.name + "." + name)) continue;
         bound.push_back(p.name + "." + name);
         guards_.know(bound.back(), value);
       }
-    }
     for (const rule::AttrPattern& pattern : p.attrs) {
       const ops::AttrValue* value = attrs.find(pattern.attr);
       if (value == nullptr) continue;
@@ -319,9 +324,24 @@ class Enumerator {
     return bound.empty() || guards_.hold();
   }
 
-  void operands(std::uint32_t index, const PatternNode& p, const Source& source, InstanceNode made, const Then& then) {
-    const std::size_t k = made.operands.size();
-    if (k == p.operands.size()) {
+  /// Operands in order of what there is to choose: variables and numbers, then moves, then all else. So guards that
+  /// speak of the first hold before the last are tried.
+  std::uint32_t operand_at(const PatternNode& p, std::size_t step) const {
+    std::vector<std::pair<int, std::uint32_t>> order;
+    for (std::uint32_t k = 0; k < p.operands.size(); ++k) {
+      const PatternNode& child = variant_.nodes[p.operands[k]];
+      int choices = 0;
+      if (child.kind == PatternNode::Kind::kApply)
+        choices = child.ops.ops.size() == 1 && table_[child.ops.ops[0]].op_class == ops::OpClass::kMovement ? 1 : 2;
+      order.emplace_back(choices, k);
+    }
+    std::ranges::sort(order);
+    return order[step].second;
+  }
+
+  void operands(std::uint32_t index, const PatternNode& p, const Source& source, std::size_t step, InstanceNode made,
+                const Then& then) {
+    if (step == p.operands.size()) {
       with(std::move(made), [&](std::uint32_t at) {
         made_[index] = at;
         then(at);
@@ -329,11 +349,12 @@ class Enumerator {
       });
       return;
     }
+    const std::uint32_t k = operand_at(p, step);
     const PatternNode& child = variant_.nodes[p.operands[k]];
     const auto next = [&](std::uint32_t operand) {
       InstanceNode longer = made;
-      longer.operands.push_back(operand);
-      operands(index, p, source, std::move(longer), then);
+      longer.operands[k] = operand;
+      operands(index, p, source, step + 1, std::move(longer), then);
     };
     if (child.optional && !bound_.contains(child.name)) {
       bound_[child.name] = kNone;
@@ -357,10 +378,10 @@ class Enumerator {
     ++peels_;
   }
 
+  Enumeration& terms_;
   const ops::OpTable& table_;
   const rule::RewriteVariant& variant_;
   const Space& space_;
-  SourceCache& cache_;
   const Visit& visit_;
   std::map<std::string, Role> roles_;
   EarlyGuards guards_;
@@ -404,21 +425,16 @@ std::map<std::string, Role> roles_of(const rule::RewriteRule& rule) {
   return roles;
 }
 
-const std::vector<Source>& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint32_t result,
-                                                std::size_t operands, const Space& space) {
+const Sources& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint32_t result, std::size_t operands,
+                                    const Space& space) {
   std::string key = std::to_string(op.index) + ' ' + std::to_string(result) + ' ' + std::to_string(operands) + ' ' +
-                    std::to_string(space.extents.front()) + '+' + std::to_string(space.extents.size()) +
                     to_string(wanted);
+  for (const std::int64_t extent : space.extents) key += ' ' + std::to_string(extent);
   const auto [at, fresh] = found_.try_emplace(std::move(key));
-  if (!fresh) return at->second;
-  at->second = sources_of(table_, op, wanted, result, operands, space);
-  cut_ = cut_ || at->second.size() >= kMostKept;
+  if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space);
   return at->second;
 }
 
-bool enumerate(const ops::OpTable& table, const rule::RewriteRule& rule, const rule::RewriteVariant& variant,
-               const Type& root, const Space& space, SourceCache& cache, const Visit& visit) {
-  return Enumerator(table, rule, variant, space, cache, visit).run(root);
-}
+bool enumerate(Enumeration& terms, const Type& root, const Visit& visit) { return Enumerator(terms, visit).run(root); }
 
 }  // namespace fusewright::prove

@@ -15,31 +15,78 @@ using ops::Type;
 
 namespace {
 
-/// Root types that are tried together.
-struct Level {
-  std::string name;
-  std::vector<std::int64_t> ranks;
+/// One space for results of one rank. `shapes` is empty for all shapes of the rank over the extents.
+struct Tier {
   std::vector<std::int64_t> extents;
   std::vector<DType> dtypes;
+  std::vector<Shape> shapes = {};
 };
 
-/// Small ranks with every dtype and with nothing in an axis, then every shape with one dtype of each kind.
-std::vector<Level> levels() {
-  const std::vector<DType> kinds = {DType::kF32, DType::kS32, DType::kPred};
-  return {{"rank 0", {0}, {1}, all_dtypes()},
-          {"rank 1", {1}, {0, 1, 2, 3}, all_dtypes()},
-          {"rank 2", {2}, {0, 1, 2, 3}, kinds},
-          {"rank 3", {3}, {1, 2, 3}, kinds},
-          {"rank 4", {4}, {1, 2, 3}, {DType::kF32}}};
+/// The spaces for one rank, widest first: the first that is small enough is searched, and searched whole.
+struct Level {
+  std::string name;
+  std::int64_t rank;
+  std::vector<Tier> tiers;
+};
+
+/// Small ranks with every dtype and with nothing in an axis; all ranks with one dtype of each kind, then with f32
+/// alone.
+const std::vector<Level>& levels() {
+  static const std::vector<Level> kLevels = [] {
+    using enum DType;
+    const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes();
+    const std::vector<std::int64_t> from_zero = {0, 1, 2, 3}, to_three = {1, 2, 3}, to_two = {1, 2}, two = {2};
+    return std::vector<Level>{
+        {"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},
+        {"rank 1", 1, {{from_zero, all}, {to_two, all}, {to_three, kinds}, {to_two, kinds}, {to_two, one}}},
+        {"rank 2",
+         2,
+         {{from_zero, kinds},
+          {to_three, kinds},
+          {to_three, one},
+          {to_two, kinds},
+          {to_two, one},
+          {to_two, one, {{1, 2}, {2, 1}, {2, 3}}}}},
+        {"rank 3",
+         3,
+         {{to_three, kinds},
+          {to_three, one},
+          {to_two, kinds},
+          {to_two, one},
+          {to_two, one, {{1, 2, 3}, {2, 1, 2}, {2, 2, 1}}},
+          {two, one, {{2, 2, 3}}}}},
+        {"rank 4",
+         4,
+         {{to_three, one},
+          {to_two, one},
+          {to_two, one, {{1, 2, 2, 3}, {2, 1, 2, 2}, {2, 2, 1, 2}}},
+          {two, one, {{1, 2, 2, 2}}}}}};
+  }();
+  return kLevels;
 }
 
-std::vector<Type> root_types(const Level& level, const Space& space) {
+std::vector<Type> root_types(const Level& level, const Tier& tier) {
+  Space space;
+  space.extents = tier.extents;
   std::vector<Type> out;
-  for (const std::int64_t rank : level.ranks)
-    for (const DType dtype : level.dtypes)
-      for (Shape& shape : shapes_of_rank(rank, space)) out.push_back(Type::tensor(dtype, std::move(shape)));
+  for (const DType dtype : tier.dtypes)
+    for (const Shape& shape : tier.shapes.empty() ? shapes_of_rank(level.rank, space) : tier.shapes)
+      out.push_back(Type::tensor(dtype, shape));
   return out;
 }
+
+/// "rank 2 (extents 0-3, 3 dtypes): 1234"; what was tried in part says so.
+std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, std::uint64_t one_in) {
+  std::string extents = fmt::format("{}", tier.extents.front());
+  if (tier.extents.size() > 1) extents += fmt::format("-{}", tier.extents.back());
+  if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
+  const std::string dtypes =
+      tier.dtypes.size() == 1 ? std::string(ops::name(tier.dtypes[0])) : fmt::format("{} dtypes", tier.dtypes.size());
+  return fmt::format("{} (extents {}, {}): {}{}", level.name, extents, dtypes, tried,
+                     one_in > 1 ? fmt::format(" (1 in {})", one_in) : "");
+}
+
+void note_level(Search& search, const std::string& text) { search.space += (search.space.empty() ? "" : ", ") + text; }
 
 std::vector<ops::TensorHandle> weights_of(const graph::Graph& graph, const Instance& instance) {
   // The made-up weights are the constants that graph_of wrote for them, in order.
@@ -88,7 +135,7 @@ bool try_instance(const rule::RuleSet& rules, const LoneRule& rule, const Instan
   return true;
 }
 
-/// The instances of one level, smallest first; where there are too many, evenly spaced ones of each root type.
+/// The instances of one level, smallest first.
 class LevelSearch {
  public:
   LevelSearch(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, Search& search)
@@ -96,59 +143,60 @@ class LevelSearch {
 
   /// @returns whether no counterexample was found.
   bool run(const Level& level) {
-    Space space;
-    space.extents = level.extents;
-    const std::vector<Type> roots = root_types(level, space);
-    std::vector<Instance> chosen;
-    std::uint64_t all = 0;
-    bool cut = false;
-    const std::uint64_t each = std::max<std::uint64_t>(budget_.instances_per_level / roots.size(), 1);
-    for (const Type& root : roots) {
-      const std::uint64_t count = listed(root, space, 1, 0, nullptr);
-      all += count;
-      cut = cut || count >= budget_.terms_per_type;
-      const std::uint64_t step = (count + each - 1) / each;
-      if (count > 0) listed(root, space, step, chosen.size() % step, &chosen);
+    const Tier* tier = nullptr;
+    std::uint64_t one_in = 1;
+    std::vector<Instance> terms;
+    for (const Tier& wide : level.tiers) {
+      tier = &wide;
+      one_in = 1;
+      if (list(level, wide, 1, budget_.terms_per_level, terms)) break;
+      one_in = 0;
     }
-    cut = cache_.take_cut() || cut;
+    if (one_in == 0) {  // even the narrowest is too large: evenly spaced ones of it
+      const bool counted = list(level, *tier, 0, kMostCounted, terms);
+      one_in = listed_ / budget_.terms_per_level + (counted ? 1 : 2);
+      list(level, *tier, one_in, kMostCounted, terms);
+    }
     std::vector<std::pair<std::int64_t, std::size_t>> order;
-    for (std::size_t i = 0; i < chosen.size(); ++i) order.emplace_back(chosen[i].size(), i);
+    for (std::size_t i = 0; i < terms.size(); ++i) order.emplace_back(terms[i].size(), i);
     std::ranges::sort(order);
     const std::uint64_t before = search_.instances;
     bool good = true;
     for (std::size_t i = 0; i < order.size() && good; ++i)
-      good = try_instance(rules_, rule_, chosen[order[i].second], search_);
-    const std::uint64_t tried = search_.instances - before;
-    if (tried > 0 || !good) {
-      const bool complete = chosen.size() == all && !cut;
-      search_.sampled = search_.sampled || !complete;
-      search_.space += fmt::format(
-          "{}{}: {} {}", search_.space.empty() ? "" : ", ", level.name, tried,
-          complete
-              ? "(all)"
-              : fmt::format("(1 in {:.0f}{})",
-                            static_cast<double>(all) / static_cast<double>(std::max<std::size_t>(chosen.size(), 1)),
-                            cut ? " or more" : ""));
+      good = try_instance(rules_, rule_, terms[order[i].second], search_);
+    if (search_.instances > before || !good) {
+      search_.sampled = search_.sampled || one_in > 1;
+      note_level(search_, describe(level, *tier, search_.instances - before, one_in));
     }
     return good;
   }
 
  private:
-  /// How many terms there are, each variant of the rule with its share; every `step`-th is put into `chosen`.
-  std::uint64_t listed(const Type& root, const Space& space, std::uint64_t step, std::uint64_t offset,
-                       std::vector<Instance>* chosen) {
-    const std::vector<rule::RewriteVariant>& variants = rule_.rule->variants;
-    const std::uint64_t share = budget_.terms_per_type / variants.size() + 1;
-    std::uint64_t count = 0;
-    for (const rule::RewriteVariant& variant : variants) {
-      std::uint64_t own = 0;
-      enumerate(*rules_.table, *rule_.rule, variant, root, space, cache_, [&](const Instance& instance) {
-        if (chosen != nullptr && count % step == offset) chosen->push_back(instance);
-        ++count;
-        return ++own < share;
-      });
-    }
-    return count;
+  static constexpr std::uint64_t kMostCounted = 50'000;
+  static constexpr std::uint64_t kWorkPerTerm = 50;  // ways to get a value that are tried for each term allowed
+
+  /// Every `step`-th term of the space, none for 0. @returns false when there are more than `most`, or not all are
+  /// known.
+  bool list(const Level& level, const Tier& tier, std::uint64_t step, std::uint64_t most,
+            std::vector<Instance>& terms) {
+    Space space;
+    space.extents = tier.extents;
+    terms.clear();
+    listed_ = 0;
+    std::uint64_t work = kWorkPerTerm * most;
+    bool all = true;
+    for (const Type& root : root_types(level, tier))
+      for (const rule::RewriteVariant& variant : rule_.rule->variants) {
+        Enumeration enumeration{*rules_.table, *rule_.rule, variant, space, cache_, work, true};
+        const bool whole = enumerate(enumeration, root, [&](const Instance& instance) {
+          if (step != 0 && listed_ % step == 0) terms.push_back(instance);
+          return ++listed_ <= most;
+        });
+        work = enumeration.work;
+        all = all && whole && enumeration.all;
+        if (!all && step == 1) return false;
+      }
+    return all;
   }
 
   const rule::RuleSet& rules_;
@@ -156,6 +204,7 @@ class LevelSearch {
   const Budget& budget_;
   Search& search_;
   SourceCache cache_;
+  std::uint64_t listed_ = 0;
 };
 
 // --- Operators -------------------------------------------------------------------------------------------
@@ -245,6 +294,26 @@ class OpSearch {
   Search& search_;
 };
 
+/// All uses of an operator in the space; where there are more than `most`, some that are more.
+std::vector<Source> uses_in(const ops::OpTable& table, ops::OpId op, const Level& level, const Tier& tier,
+                            std::uint64_t most) {
+  const ops::OpInfo& info = table[op];
+  Space space;
+  space.extents = tier.extents;
+  std::size_t optional = 0;
+  for (const auto& operand : info.operands) optional += operand.optional ? 1 : 0;
+  std::vector<Source> uses;
+  for (const Type& first : root_types(level, tier))
+    for (std::size_t bits = 0; bits < (std::size_t{1} << std::min<std::size_t>(optional, 4)); ++bits) {
+      std::vector<bool> present;
+      std::size_t k = 0;
+      for (const auto& operand : info.operands) present.push_back(!operand.optional || (bits >> k++ & 1) != 0);
+      for (Source& use : uses_of(table, op, first, present, space)) uses.push_back(std::move(use));
+      if (uses.size() > 4 * most) return uses;
+    }
+  return uses;
+}
+
 }  // namespace
 
 Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget) {
@@ -258,28 +327,20 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
 Search search_op(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recognise, const Budget& budget) {
   Search search;
   OpSearch at(rules, op, recognise, search);
-  const ops::OpInfo& info = (*rules.table)[op];
-  std::size_t optional = 0;
-  for (const auto& operand : info.operands) optional += operand.optional ? 1 : 0;
   for (const Level& level : levels()) {
-    Space space;
-    space.extents = level.extents;
     std::vector<Source> uses;
-    for (const Type& first : root_types(level, space))
-      for (std::size_t bits = 0; bits < (std::size_t{1} << std::min<std::size_t>(optional, 4)); ++bits) {
-        std::vector<bool> present;
-        std::size_t k = 0;
-        for (const auto& operand : info.operands) present.push_back(!operand.optional || (bits >> k++ & 1) != 0);
-        for (Source& use : uses_of(*rules.table, op, first, present, space)) uses.push_back(std::move(use));
-      }
-    const std::size_t step = std::max<std::size_t>(1, uses.size() / budget.instances_per_level);
+    const Tier* tier = nullptr;
+    for (const Tier& wide : level.tiers) {
+      tier = &wide;
+      uses = uses_in(*rules.table, op, level, wide, budget.terms_per_level);
+      if (uses.size() <= budget.terms_per_level) break;
+    }
+    const std::uint64_t one_in = (uses.size() + budget.terms_per_level - 1) / budget.terms_per_level;
     const std::uint64_t before = search.instances;
-    search.sampled = search.sampled || step > 1;
-    for (std::size_t i = 0; i < uses.size(); i += step)
+    search.sampled = search.sampled || one_in > 1;
+    for (std::size_t i = 0; i < uses.size(); i += one_in)
       if (!at.try_use(uses[i])) return search;
-    if (search.instances > before)
-      search.space += fmt::format("{}{}: {}{}", search.space.empty() ? "" : ", ", level.name, search.instances - before,
-                                  step == 1 ? " (all)" : fmt::format(" (1 in {})", step));
+    if (search.instances > before) note_level(search, describe(level, *tier, search.instances - before, one_in));
   }
   return search;
 }

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint32_t kLongestBody = 4;
 constexpr std::uint64_t kRandomBodies = 400;
-constexpr std::size_t kSourcesAlone = 24;  // of one operator by itself, for one type
+constexpr std::size_t kReaders = 24;  // ways in which an operator's own reader is tried, for one type
 
 /// SplitMix64.
 class Random {
@@ -43,16 +43,24 @@ class Random {
   std::uint64_t state_;
 };
 
-const std::vector<Type>& root_types() {
-  static const std::vector<Type> kTypes = [] {
-    std::vector<Type> out;
-    for (const DType dtype : {DType::kF32, DType::kS32, DType::kPred, DType::kF16, DType::kS64})
-      for (const ops::Shape& shape :
-           {ops::Shape{2, 3}, {3}, {}, {2, 1, 3}, {1, 2, 2, 2}, {0, 2}, {1}, {2, 2, 1, 3}, {3, 3}})
-        out.push_back(Type::tensor(dtype, shape));
-    return out;
+/// Results of an operator by itself. How elements are found depends on shapes alone, so every shape of f32 and one of
+/// each other dtype; elementwise operators find them all in the same way.
+const std::vector<Type>& lone_types(bool elementwise) {
+  static const auto kTypes = [] {
+    std::vector<Type> all, few;
+    Space space;
+    space.extents = {1, 2};
+    for (std::int64_t rank = 0; rank <= 3; ++rank)
+      for (ops::Shape& shape : shapes_of_rank(rank, space)) all.push_back(Type::tensor(DType::kF32, std::move(shape)));
+    for (const ops::Shape& shape : {ops::Shape{0, 2}, {3}, {1, 2, 2, 2}})
+      all.push_back(Type::tensor(DType::kF32, shape));
+    for (const DType dtype : {DType::kF32, DType::kS32, DType::kPred, DType::kF16, DType::kS64}) {
+      all.push_back(Type::tensor(dtype, {2, 3}));
+      for (const ops::Shape& shape : {ops::Shape{}, {2, 3}, {0, 2}}) few.push_back(Type::tensor(dtype, shape));
+    }
+    return std::pair(all, few);
   }();
-  return kTypes;
+  return elementwise ? kTypes.second : kTypes.first;
 }
 
 /// One operator of a chain, last ones first.
@@ -65,17 +73,25 @@ struct Link {
 /// inputs of the kernel.
 class ChainBuilder {
  public:
-  ChainBuilder(const ops::OpTable& table, const std::vector<Link>& links, Random& random)
-      : table_(table), links_(links), random_(random) {}
+  /// Which of a link's ways to get its type are taken; the others are drawn.
+  using Picks = std::map<std::size_t, std::size_t>;
 
-  /// @param pick  which of the first operator's sources; the others are drawn.
-  std::optional<Instance> run(const Type& root, std::optional<std::size_t> pick) {
-    const auto made = link(0, root, pick);
+  ChainBuilder(const std::vector<Link>& links, Random& random, SourceCache& cache, const ops::OpTable& table)
+      : table_(table), links_(links), random_(random), cache_(cache), seen_(links.size()) {}
+
+  std::optional<Instance> run(const Type& root, const Picks& picks) {
+    picks_ = &picks;
+    const auto made = link(0, root);
     if (!made) return std::nullopt;
     term_.root = *made;
     return std::move(term_);
   }
-  std::size_t sources() const { return sources_; }  ///< that the first operator has for the type
+  /// The type that a link was asked for, and how many ways there are to get it; none where it was not reached.
+  struct Seen {
+    std::optional<Type> type;
+    std::size_t ways = 0;
+  };
+  const Seen& seen(std::size_t link) const { return seen_[link]; }
   /// Leaf that a capture of the rule named.
   const std::map<std::string, std::uint32_t>& captured() const { return captured_; }
 
@@ -85,23 +101,25 @@ class ChainBuilder {
     return static_cast<std::uint32_t>(term_.nodes.size() - 1);
   }
 
-  std::optional<std::uint32_t> link(std::size_t i, const Type& type, std::optional<std::size_t> pick) {
+  std::optional<std::uint32_t> link(std::size_t i, const Type& type) {
     if (i == links_.size()) return leaf(type);
     const ops::OpInfo& info = table_[links_[i].op];
     const bool variadic = !info.operands.empty() && info.operands.back().variadic;
     std::size_t operands = info.operands.size();
     if (variadic) operands = info.name.starts_with("dynamic") ? operands - 1 + type.shape.size() : operands + 1;
-    const Space space;
-    const std::vector<Source> all = sources_of(table_, links_[i].op, type, 0, operands, space);
-    if (i == 0) sources_ = all.size();
-    if (all.empty() || (pick && *pick >= all.size())) return std::nullopt;
-    const Source& source = pick ? all[*pick] : all[random_.below(all.size())];
+    Space space;
+    space.extents = {1, 2};
+    const std::vector<Source>& all = cache_.sources(links_[i].op, type, 0, operands, space).ways;
+    seen_[i] = {type, all.size()};
+    const auto pick = picks_->find(i);
+    if (all.empty() || (pick != picks_->end() && pick->second >= all.size())) return std::nullopt;
+    const Source& source = all[pick != picks_->end() ? pick->second : random_.below(all.size())];
     InstanceNode node{.kind = Kind::kApply, .type = type, .op = links_[i].op, .attrs = source.attrs};
     const std::size_t goes_on =
         source.operands.empty() ? 0 : random_.below(std::min<std::size_t>(source.operands.size(), 3));
     for (std::size_t k = 0; k < source.operands.size(); ++k) {
       if (k == goes_on) {
-        const auto below = link(i + 1, source.operands[k], std::nullopt);
+        const auto below = link(i + 1, source.operands[k]);
         if (!below) return std::nullopt;
         node.operands.push_back(*below);
       } else {
@@ -118,9 +136,11 @@ class ChainBuilder {
   const ops::OpTable& table_;
   const std::vector<Link>& links_;
   Random& random_;
+  SourceCache& cache_;
+  const Picks* picks_ = nullptr;
   Instance term_;
   std::map<std::string, std::uint32_t> captured_;
-  std::size_t sources_ = 0;
+  std::vector<Seen> seen_;  // by link
 };
 
 /// The graph of `copies` such terms, which share the given leaves; all their results leave the region.
@@ -154,17 +174,17 @@ Result<Graph> graph_of_copies(std::shared_ptr<const ops::OpTable> table, const I
 class FuseSearch {
  public:
   FuseSearch(const rule::RuleSet& rules, const rule::FuseRule& rule, Search& search)
-      : rules_(rules), rule_(rule), search_(search) {}
+      : rules_(rules), rule_(rule), search_(search), cache_(*rules.table) {}
 
   void run() {
     for (const rule::FuseRoot& root : rule_.roots)
       if (!each_alone(root)) return;
-    search_.space = fmt::format("{} operators alone: {}", operators_, search_.instances);
+    search_.space = fmt::format("{} operators alone, {} ways", operators_, search_.instances);
     const std::uint64_t alone = search_.instances;
     for (const rule::FuseRoot& root : rule_.roots)
       for (std::uint64_t i = 0; i < kRandomBodies; ++i)
         if (!random_chain(root)) return;
-    search_.space += fmt::format(", random bodies to length {}: {}", kLongestBody, search_.instances - alone);
+    search_.space += fmt::format("; {} random bodies to length {}", search_.instances - alone, kLongestBody);
   }
 
  private:
@@ -174,27 +194,45 @@ class FuseSearch {
   bool each_alone(const rule::FuseRoot& root) {
     for (std::size_t s = 0; s < root.segments.size(); ++s)
       for (const ops::OpId op : root.segments[s].ops.ops) {
-        const std::uint64_t before = search_.instances;
-        for (const Type& type : root_types()) {
-          std::vector<Link> links;
-          for (std::size_t k = root.segments.size(); k-- > 0;) {
-            const Segment& segment = root.segments[k];
-            if (k == s)
-              links.push_back({&segment, op});
-            else
-              for (std::uint32_t n = 0; n < segment.min; ++n)
-                links.push_back({&segment, segment.ops.ops[random_.below(segment.ops.ops.size())]});
-          }
-          std::size_t sources = 1;
-          for (std::size_t i = 0; i < sources; i += std::max<std::size_t>(1, sources / kSourcesAlone)) {
-            ChainBuilder builder(*rules_.table, links, random_);
-            const auto term = builder.run(type, i);
-            sources = builder.sources();
-            if (term && !compare(root, *term, builder.captured(), std::nullopt)) return false;
-          }
+        std::vector<Link> links;
+        std::size_t slot = 0;
+        for (std::size_t k = root.segments.size(); k-- > 0;) {
+          const Segment& segment = root.segments[k];
+          if (k == s) slot = links.size();
+          if (k == s) links.push_back({&segment, op});
+          for (std::uint32_t n = 0; k != s && n < segment.min; ++n)
+            links.push_back({&segment, segment.ops.ops[random_.below(segment.ops.ops.size())]});
         }
+        const std::uint64_t before = search_.instances;
+        if (!each_way(root, links, slot)) return false;
         operators_ += search_.instances > before ? 1 : 0;
       }
+    return true;
+  }
+
+  /// Every way to get every type that the link's reader wants of it.
+  bool each_way(const rule::FuseRoot& root, const std::vector<Link>& links, std::size_t slot) {
+    std::vector<Type> wanted;
+    const bool elementwise = (*rules_.table)[links[slot].op].op_class == ops::OpClass::kElementwise;
+    for (const Type& type : lone_types(slot == 0 && elementwise)) {
+      std::size_t readers = 1;
+      for (std::size_t r = 0; r < readers; r += slot == 0 ? 1 : std::max<std::size_t>(1, readers / kReaders)) {
+        std::size_t ways = 1;
+        for (std::size_t way = 0; way < ways; ++way) {
+          ChainBuilder::Picks picks = {{0, r}};
+          picks[slot] = way;
+          ChainBuilder builder(links, random_, cache_, *rules_.table);
+          const auto term = builder.run(type, picks);
+          if (slot != 0) readers = builder.seen(0).ways;
+          const ChainBuilder::Seen& own = builder.seen(slot);
+          if (!own.type) break;
+          if (way == 0 && std::ranges::find(wanted, *own.type) != wanted.end()) break;
+          if (way == 0) wanted.push_back(*own.type);
+          ways = own.ways;
+          if (term && !compare(root, *term, builder.captured(), std::nullopt)) return false;
+        }
+      }
+    }
     return true;
   }
 
@@ -206,9 +244,9 @@ class FuseSearch {
       for (std::uint32_t n = 0; n < count; ++n)
         links.push_back({&segment, segment.ops.ops[random_.below(segment.ops.ops.size())]});
     }
-    const Type& type = root_types()[random_.below(root_types().size())];
-    ChainBuilder builder(*rules_.table, links, random_);
-    const auto term = builder.run(type, std::nullopt);
+    const std::vector<Type>& types = lone_types(false);
+    ChainBuilder builder(links, random_, cache_, *rules_.table);
+    const auto term = builder.run(types[random_.below(types.size())], {});
     if (!term) return true;
     const auto side = static_cast<std::uint32_t>(random_.below(term->nodes.size()));
     const bool has_side = random_.below(2) == 0 && term->nodes[side].kind == Kind::kApply;
@@ -278,6 +316,7 @@ class FuseSearch {
   const rule::RuleSet& rules_;
   const rule::FuseRule& rule_;
   Search& search_;
+  SourceCache cache_;
   Random random_{20261};
   std::uint64_t operators_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -81,7 +82,7 @@ void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& opti
   if (recognise && !search.counterexample) {
     // Terms of the body's form beside the body itself: what else does the recogniser take for it?
     Budget part = options.budget;
-    part.instances_per_level /= 4;
+    part.terms_per_level /= 4;
     const Search more = search_rewrite(rules, *recognise, part);
     search.instances += more.instances;
     search.refused += more.refused;
@@ -145,23 +146,26 @@ Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, c
   const std::vector<Task> tasks = tasks_of(*rules, options);
   std::vector<Verdict> verdicts(tasks.size());
   std::atomic<std::size_t> done = 0;
-  tbb::parallel_for(
-      tbb::blocked_range<std::size_t>(0, tasks.size(), 1),
-      [&](const tbb::blocked_range<std::size_t>& range) {
-        for (std::size_t i = range.begin(); i < range.end(); ++i) {
-          const auto start = std::chrono::steady_clock::now();
-          Verdict& verdict = verdicts[i];
-          verdict.subject = tasks[i].subject;
-          switch (tasks[i].subject) {
-            case Verdict::Subject::kRewrite: prove_rewrite(*rules, tasks[i].index, options, verdict); break;
-            case Verdict::Subject::kOp: prove_op(*rules, tasks[i].index, options, verdict); break;
-            case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, verdict); break;
-          }
-          verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-          if (options.progress) options.progress(++done, tasks.size());
-        }
-      },
-      tbb::simple_partitioner());
+  const auto decide = [&](std::size_t i) {
+    const auto start = std::chrono::steady_clock::now();
+    Verdict& verdict = verdicts[i];
+    verdict.subject = tasks[i].subject;
+    switch (tasks[i].subject) {
+      case Verdict::Subject::kRewrite: prove_rewrite(*rules, tasks[i].index, options, verdict); break;
+      case Verdict::Subject::kOp: prove_op(*rules, tasks[i].index, options, verdict); break;
+      case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, verdict); break;
+    }
+    verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (options.progress) options.progress(++done, tasks.size());
+  };
+  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
+  // The next rule to whoever is free, fuse rules first: they take longest.
+  std::atomic<std::size_t> next = 0;
+  arena.execute([&] {
+    tbb::parallel_for(0, arena.max_concurrency(), [&](int) {
+      for (std::size_t i = next++; i < tasks.size(); i = next++) decide(tasks.size() - 1 - i);
+    });
+  });
   return verdicts;
 }
 

@@ -86,13 +86,14 @@ class Evaluator {
     const Ints domain = region_[v].dims;
     std::vector<Tensor> made;  // by access node: its element at every point of the domain
     for (const AccessNode& node : graph.nodes) {
-      FW_TRY(Tensor t, node_tensor(node, domain, made));
+      FW_TRY(Tensor t, node_tensor(graph, node, domain, made));
       made.push_back(std::move(t));
     }
     return made[graph.roots[0]];
   }
 
-  Result<Tensor> node_tensor(const AccessNode& node, const Ints& domain, const std::vector<Tensor>& made) {
+  Result<Tensor> node_tensor(const region::AccessGraph& graph, const AccessNode& node, const Ints& domain,
+                             const std::vector<Tensor>& made) {
     const RegionValue& value = region_[node.value];
     if (whole_[node.value.index]) return read(*whole_[node.value.index], node, domain, made);
     if (value.kind == RegionValue::Kind::kCapture) return read(inputs_[value.capture], node, domain, made);
@@ -101,7 +102,7 @@ class Evaluator {
       FW_TRY(const std::vector<Tensor> all, interpret::evaluate_node(table_, value.op, {}, value.attrs));
       return read(all[0], node, domain, made);
     }
-    if (!node.guards.empty()) return choose(node, domain, made);
+    if (!node.guards.empty()) return choose(graph, node, domain, made);
     std::vector<Tensor> operands;
     for (const std::uint32_t o : node.operands)
       if (o != AccessNode::kNone) operands.push_back(made[o]);
@@ -111,14 +112,16 @@ class Evaluator {
   }
 
   /// The operand whose constraints hold at each point, the last one where none do; of pad and dynamic_update_slice only
-  /// the one operand has any.
-  Result<Tensor> choose(const AccessNode& node, const Ints& domain, const std::vector<Tensor>& made) {
+  /// the one operand has any. Constraints are written in the runtime variables of the operand's own map.
+  Result<Tensor> choose(const region::AccessGraph& graph, const AccessNode& node, const Ints& domain,
+                        const std::vector<Tensor>& made) {
     const RegionValue& value = region_[node.value];
     FW_TRY(Tensor out, ops::make_tensor(value.dtype, domain));
-    FW_TRY_STATUS(each_point(node, domain, made, [&](std::int64_t i, const Ints& point, const Ints& runtime) {
+    FW_TRY_STATUS(each_point(node, domain, made, [&](std::int64_t i, const Ints& point, const Ints&) {
       std::optional<std::uint32_t> constrained, free;
       for (std::size_t k = 0; k < node.operands.size(); ++k) {
         if (node.operands[k] == AccessNode::kNone) continue;
+        const Ints runtime = runtime_at(graph.nodes[node.operands[k]], made, i);
         const bool holds = std::ranges::all_of(node.guards[k], [&](const region::Constraint& c) {
           const std::int64_t at = index_at(*c.expr, point, runtime);
           return at >= c.low && at <= c.high;
@@ -146,19 +149,24 @@ class Evaluator {
     return out;
   }
 
+  static Ints runtime_at(const AccessNode& node, const std::vector<Tensor>& made, std::int64_t i) {
+    Ints runtime(node.map.runtime.size());
+    for (std::size_t k = 0; k < runtime.size(); ++k) {
+      const region::RuntimeVariable& variable = node.map.runtime[k];
+      std::int64_t x = ops::get_int(made[node.runtime[k]], i);
+      if (x < 0) x += variable.wrap;
+      runtime[k] = std::clamp(x, variable.range.low, std::max(variable.range.low, variable.range.high));
+    }
+    return runtime;
+  }
+
   template <class Visit>
   Status each_point(const AccessNode& node, const Ints& domain, const std::vector<Tensor>& made, const Visit& visit) {
     std::int64_t count = 1;
     for (const std::int64_t d : domain) count *= d;
-    Ints point(domain.size(), 0), runtime(node.map.runtime.size());
+    Ints point(domain.size(), 0);
     for (std::int64_t i = 0; i < count; ++i) {
-      for (std::size_t k = 0; k < runtime.size(); ++k) {
-        const region::RuntimeVariable& variable = node.map.runtime[k];
-        std::int64_t x = ops::get_int(made[node.runtime[k]], i);
-        if (x < 0) x += variable.wrap;
-        runtime[k] = std::clamp(x, variable.range.low, std::max(variable.range.low, variable.range.high));
-      }
-      visit(i, point, runtime);
+      visit(i, point, runtime_at(node, made, i));
       for (std::size_t d = domain.size(); d-- > 0;) {
         if (++point[d] < domain[d]) break;
         point[d] = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "fusewright/prove/instance.hpp"
@@ -19,16 +20,21 @@ namespace {
 constexpr unsigned kWork = 3'000'000;       // of one question, in the solver's own units: the same on every machine
 constexpr std::uint64_t kMostTerms = 4000;  // of one root type; a rule with more is left to the bounded search
 constexpr std::uint64_t kMostProofs = 1500;
+constexpr std::uint64_t kEnoughProofs = 150;  // of ranks to 2; higher ones are left out then
+constexpr std::uint64_t kMostWays = 200'000;  // to get a value, that are tried for one root type
 
 /// What came of all terms of one form.
 struct Progress {
   z3::context context;
   std::uint64_t proved = 0;
   bool failed = false;
+  std::map<unsigned, z3::expr> shown;  // equations by their ids; terms of many shapes come to one
+  bool general = false;                ///< some term had an axis of any extent
   std::set<DType> dtypes;
 };
 
-bool same_results(z3::context& context, const graph::Graph& left_call, const graph::Graph& right_call, Theory theory) {
+bool same_results(Progress& progress, const graph::Graph& left_call, const graph::Graph& right_call, Theory theory) {
+  z3::context& context = progress.context;
   // Composite operators are their bodies.
   const auto every = [](const ops::OpInfo&) { return true; };
   const auto left = graph::expand_composites(left_call, every), right = graph::expand_composites(right_call, every);
@@ -37,14 +43,21 @@ bool same_results(z3::context& context, const graph::Graph& left_call, const gra
     TermReader reader(context, theory);
     const auto l = reader.result(*left), r = reader.result(*right);
     if (!l || !r || !z3::eq(l->get_sort(), r->get_sort())) return false;
-    if (z3::eq(*l, *r)) return true;
+    z3::params multiplied_out(context);
+    multiplied_out.set("som", true);
+    const z3::expr left_form = l->simplify(multiplied_out), right_form = r->simplify(multiplied_out);
+    if (z3::eq(left_form, right_form)) return true;
+    const z3::expr equation = left_form == right_form;
+    if (progress.shown.contains(equation.id())) return true;
     z3::solver solver(context);
     z3::params limits(context);
     limits.set("rlimit", kWork);
     solver.set(limits);
     for (const z3::expr& e : reader.assumptions()) solver.add(e);
-    solver.add(!(*l == *r));
-    return solver.check() == z3::unsat;
+    solver.add(!equation);
+    if (solver.check() != z3::unsat) return false;
+    progress.shown.emplace(equation.id(), equation);
+    return true;
   } catch (const z3::exception&) {
     return false;
   }
@@ -54,8 +67,9 @@ bool try_terms(const rule::RuleSet& rules, const LoneRule& rule, const Type& roo
                Progress& progress) {
   std::uint64_t terms = 0;
   SourceCache cache(*rules.table);
-  for (const rule::RewriteVariant& variant : rule.rule->variants)
-    enumerate(*rules.table, *rule.rule, variant, root, space, cache, [&](const Instance& instance) {
+  for (const rule::RewriteVariant& variant : rule.rule->variants) {
+    Enumeration all{*rules.table, *rule.rule, variant, space, cache, kMostWays, true};
+    const bool whole = enumerate(all, root, [&](const Instance& instance) {
       if (++terms > kMostTerms || progress.proved > kMostProofs) progress.failed = true;
       if (progress.failed) return false;
       const auto left = graph_of(rules.table, instance);
@@ -63,13 +77,17 @@ bool try_terms(const rule::RuleSet& rules, const LoneRule& rule, const Type& roo
       const Applied applied = apply_at_root(rule, *left);
       if (!applied.error.empty()) progress.failed = true;
       for (const graph::Graph& right : applied.rewritten)
-        if (!progress.failed && !same_results(progress.context, *left, right, theory)) progress.failed = true;
+        if (!progress.failed && !same_results(progress, *left, right, theory)) progress.failed = true;
       if (!applied.rewritten.empty() && !progress.failed) {
         ++progress.proved;
         progress.dtypes.insert(root.dtype);
+        for (const InstanceNode& node : instance.nodes)
+          for (const Dim& d : node.type.shape) progress.general = progress.general || !d.is_constant();
       }
       return !progress.failed;
     });
+    progress.failed = progress.failed || !whole || !all.all;
+  }
   return !progress.failed;
 }
 
@@ -78,7 +96,8 @@ std::string over_shapes(const rule::RuleSet& rules, const LoneRule& rule, Theory
                         const std::vector<DType>& dtypes, const std::string& name) {
   Progress progress;
   std::int64_t highest = -1;
-  for (std::int64_t rank = 0; rank <= 3 && !progress.failed; ++rank)
+  for (std::int64_t rank = 0; rank <= 4 && !progress.failed; ++rank) {
+    if (highest == 2 && progress.proved > kEnoughProofs) break;
     for (const DType dtype : dtypes) {
       std::uint32_t symbols = 0;
       Space space;
@@ -89,7 +108,8 @@ std::string over_shapes(const rule::RuleSet& rules, const LoneRule& rule, Theory
       if (progress.failed && rank <= 2) return {};
       if (progress.proved > before && !progress.failed) highest = rank;
     }
-  if (highest < 0) return {};
+  }
+  if (highest < 0 || !progress.general) return {};
   return fmt::format("{}, symbolic extents to rank {} ({} terms)", name, highest, progress.proved);
 }
 

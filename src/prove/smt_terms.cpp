@@ -48,25 +48,6 @@ std::optional<Float> float_format(DType dtype) {
   return std::nullopt;
 }
 
-bool contains(const z3::expr& e, const z3::expr& what) {
-  if (z3::eq(e, what)) return true;
-  for (unsigned i = 0; e.is_app() && i < e.num_args(); ++i)
-    if (contains(e.arg(i), what)) return true;
-  return false;
-}
-
-/// The factors of a product, quotients taken apart.
-void factors(const z3::expr& e, std::vector<z3::expr>& out) {
-  if (e.is_app() && e.decl().decl_kind() == Z3_OP_MUL) {
-    for (unsigned i = 0; i < e.num_args(); ++i) factors(e.arg(i), out);
-  } else if (e.is_app() && e.decl().decl_kind() == Z3_OP_DIV) {
-    factors(e.arg(0), out);
-    out.push_back(e.ctx().real_val(1) / e.arg(1));
-  } else {
-    out.push_back(e);
-  }
-}
-
 }  // namespace
 
 /// A polynomial's text, "2*n0*n1 + 3", read back: symbols are integers from one on.
@@ -94,10 +75,18 @@ z3::expr TermReader::extent(const Dim& dim) {
   return total.simplify();
 }
 
+std::vector<z3::expr> TermReader::assumptions() const {
+  std::vector<z3::expr> out = assumptions_;
+  out.insert(out.end(), sums_.assumptions().begin(), sums_.assumptions().end());
+  return out;
+}
+
+/// An index below the extent, which is part of its name: indices of other extents are others.
 z3::expr TermReader::bounded(const std::string& name, const Dim& limit) {
-  const z3::expr i = c_.int_const(name.c_str());
   const z3::expr n = extent(limit);
-  if (assumed_.emplace(name + "<" + n.to_string(), true).second) {
+  const std::string full = name + "<" + n.to_string();
+  const z3::expr i = c_.int_const(full.c_str());
+  if (assumed_.emplace(full, true).second) {
     assumptions_.push_back(i >= 0);
     assumptions_.push_back(i < n);
   }
@@ -194,8 +183,11 @@ TermReader::Term TermReader::read(const Graph& graph, Value value, const Index& 
     if (t->elements() == 0) return std::nullopt;
     return number(type.dtype, ops::get_double(*t, 0), ops::get_int(*t, 0));
   }
+  if (op.name == "pad") return padded(graph, node, index, depth);
   if (op.op_class == ops::OpClass::kMovement) return movement(graph, node, op.name, index, depth);
   if (op.name == "dot") return dot(graph, node, index, depth);
+  if (op.name == "conv") return conv(graph, node, index, depth);
+  if (op.op_class == ops::OpClass::kWindow) return windows(graph, node, op.name, index, depth);
   if (op.op_class == ops::OpClass::kReduction && op.name.starts_with("reduce_"))
     return reduced(graph, node, op.name, index, depth);
   if (op.op_class != ops::OpClass::kElementwise) return std::nullopt;
@@ -236,90 +228,6 @@ TermReader::Term TermReader::movement(const Graph& graph, const Node& node, cons
   }
   for (z3::expr& e : below.at) e = e.simplify();
   return read(graph, node.operands[0], below, depth);
-}
-
-/// A fold over indices is a function of its extents and of its body at indices that stand for all: equal bodies make
-/// equal folds. Over the reals, factors that do not depend on the indices stand before a sum.
-TermReader::Term TermReader::sum(std::vector<z3::expr> extents, const std::vector<z3::expr>& over,
-                                 const z3::expr& body) {
-  std::vector<z3::expr> arguments = std::move(extents);
-  if (theory_ != Theory::kReals || !body.is_real()) {
-    arguments.push_back(body);
-    return uninterpreted("sum", arguments, body.get_sort());
-  }
-  std::vector<z3::expr> parts;
-  factors(body, parts);
-  z3::expr inside = c_.real_val(1), outside = c_.real_val(1);
-  for (const z3::expr& part : parts) {
-    const bool depends = std::ranges::any_of(over, [&](const z3::expr& k) { return contains(part, k); });
-    (depends ? inside : outside) = (depends ? inside : outside) * part;
-  }
-  arguments.push_back(inside.simplify());
-  const Term folded = uninterpreted("sum", arguments, c_.real_sort());
-  return outside * *folded;
-}
-
-TermReader::Term TermReader::reduced(const Graph& graph, const Node& node, const std::string& op, const Index& index,
-                                     int depth) {
-  const Shape& from = graph.type(node.operands[0]).shape;
-  const Ints& axes = node.attrs.get<Ints>("axes");
-  if (index.at.size() != node.types[0].shape.size()) return std::nullopt;
-  Index below;
-  std::vector<z3::expr> extents, over;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (std::ranges::find(axes, static_cast<std::int64_t>(i)) == axes.end()) {
-      below.at.push_back(index.at[next++]);
-      continue;
-    }
-    below.at.push_back(bounded(fmt::format("k{}_{}", depth, over.size()), from[i]));
-    over.push_back(below.at.back());
-    extents.push_back(extent(from[i]));
-  }
-  const Term body = read(graph, node.operands[0], below, depth + 1);
-  if (!body) return std::nullopt;
-  if (over.empty()) return body;
-  if (op == "reduce_sum") return sum(std::move(extents), over, *body);
-  extents.push_back(*body);
-  return uninterpreted(op, extents, body->get_sort());
-}
-
-TermReader::Term TermReader::dot(const Graph& graph, const Node& node, const Index& index, int depth) {
-  if (index.at.size() != node.types[0].shape.size()) return std::nullopt;
-  const Ints* batch[2] = {&node.attrs.get<Ints>("lhs_batch"), &node.attrs.get<Ints>("rhs_batch")};
-  const Ints* contract[2] = {&node.attrs.get<Ints>("lhs_contract"), &node.attrs.get<Ints>("rhs_contract")};
-  const DType dtype = graph.type(node.operands[0]).dtype;
-  if (theory_ != Theory::kSymbols && dtype != node.types[0].dtype) return std::nullopt;
-  std::vector<z3::expr> over, extents, sides;
-  std::size_t next = batch[0]->size();
-  for (std::size_t s = 0; s < 2; ++s) {
-    const Shape& from = graph.type(node.operands[s]).shape;
-    Index below;
-    below.at.assign(from.size(), c_.int_val(0));
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const auto axis = static_cast<std::int64_t>(i);
-      const auto b = std::ranges::find(*batch[s], axis), k = std::ranges::find(*contract[s], axis);
-      if (b != batch[s]->end()) {
-        below.at[i] = index.at[static_cast<std::size_t>(b - batch[s]->begin())];
-      } else if (k == contract[s]->end()) {
-        below.at[i] = index.at[next++];
-      } else {
-        below.at[i] = bounded(fmt::format("k{}_{}", depth, k - contract[s]->begin()), from[i]);
-      }
-    }
-    for (std::size_t j = 0; s == 0 && j < contract[0]->size(); ++j) {
-      const auto axis = static_cast<std::size_t>((*contract[0])[j]);
-      over.push_back(below.at[axis]);
-      extents.push_back(extent(from[axis]));
-    }
-    const Term side = read(graph, node.operands[s], below, depth + 1);
-    if (!side) return std::nullopt;
-    sides.push_back(*side);
-  }
-  if (theory_ == Theory::kReals && sides[0].is_real()) return sum(std::move(extents), over, sides[0] * sides[1]);
-  extents.push_back(sides[0]);
-  extents.push_back(sides[1]);
-  return uninterpreted(fmt::format("dot {}", ops::name(node.types[0].dtype)), extents, sort_of(node.types[0].dtype));
 }
 
 TermReader::Term TermReader::scalar(const ops::OpInfo& op, const Node& node, const std::vector<z3::expr>& x,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fusewright/graph/graph.hpp"
+#include "src/prove/smt_sums.hpp"
 
 namespace fusewright::prove {
 
@@ -24,12 +25,12 @@ enum class Theory : std::uint8_t {
 /// leaves are equal terms.
 class TermReader {
  public:
-  TermReader(z3::context& context, Theory theory) : c_(context), theory_(theory) {}
+  TermReader(z3::context& context, Theory theory) : c_(context), theory_(theory), sums_(context) {}
 
   /// The element of the graph's first result at a symbolic index; nullopt where the theory has no term for an operator.
   std::optional<z3::expr> result(const graph::Graph& graph);
   /// What may be assumed: extents are positive, indices in range, denominators not zero.
-  const std::vector<z3::expr>& assumptions() const { return assumptions_; }
+  std::vector<z3::expr> assumptions() const;
 
  private:
   struct Index {
@@ -37,6 +38,11 @@ class TermReader {
     std::optional<z3::expr> linear;  ///< the row-major number, where it is what is known
   };
   using Term = std::optional<z3::expr>;
+
+  /// Where one place of a window lies: whether over an element, and over which one of the axis looked at last.
+  struct Window {
+    z3::expr inside, element;
+  };
 
   z3::expr extent(const Dim& dim);
   z3::expr linear_of(const Index& index, const ops::Shape& shape);
@@ -51,7 +57,14 @@ class TermReader {
   Term reduced(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index,
                int depth);
   Term dot(const graph::Graph& graph, const graph::Node& node, const Index& index, int depth);
-  Term sum(std::vector<z3::expr> extents, const std::vector<z3::expr>& over, const z3::expr& body);
+  Term conv(const graph::Graph& graph, const graph::Node& node, const Index& index, int depth);
+  Term windows(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index,
+               int depth);
+  void under_window(Window& window, const z3::expr& place, const Dim& input, std::int64_t dilation);
+  Term padded(const graph::Graph& graph, const graph::Node& node, const Index& index, int depth);
+  /// A fold over indices: a sum by its lemmas over the reals, else a function of its extents and of its body.
+  Term folded(const std::string& name, const std::vector<Sums::Index>& over, const std::vector<z3::expr>& body,
+              const z3::sort& sort);
   Term uninterpreted(const std::string& name, const std::vector<z3::expr>& arguments, const z3::sort& range);
   Term scalar(const ops::OpInfo& op, const graph::Node& node, const std::vector<z3::expr>& x, ops::DType from);
   Term real(ops::ScalarOp op, const std::vector<z3::expr>& x);
@@ -63,6 +76,7 @@ class TermReader {
   Theory theory_;
   std::vector<z3::expr> assumptions_;
   std::map<std::string, bool> assumed_;
+  Sums sums_;
 };
 
 }  // namespace fusewright::prove

@@ -18,14 +18,13 @@ using ops::Shape;
 using ops::Type;
 using Ints = std::vector<std::int64_t>;
 
-const std::size_t kMostKept = 300;
-
 namespace {
 
-constexpr std::size_t kMostSources = 20'000;  // of one operator for one type that are made
+constexpr std::size_t kMostSources = 20'000;  // of one operator for one type
 
 std::vector<Dim> new_extents(const Space& space) {
-  if (space.symbols != nullptr) return {Dim::symbol("n" + std::to_string((*space.symbols)++)), Dim(1)};
+  if (space.symbols != nullptr)
+    return {Dim::symbol("n" + std::to_string((*space.symbols)++)), Dim::symbol("n"), Dim(1)};
   return {space.extents.begin(), space.extents.end()};
 }
 
@@ -61,9 +60,11 @@ struct Request {
   std::size_t operands;
   const Space& space;
   std::vector<Source> out;
+  bool all = true;  ///< that there are have been added
 
   void add(Attrs attrs, std::vector<Type> types) {
-    if (out.size() < kMostSources) out.push_back({std::move(attrs), std::move(types)});
+    all = all && out.size() < kMostSources;
+    if (all) out.push_back({std::move(attrs), std::move(types)});
   }
   const Shape& shape() const { return wanted.shape; }
   std::int64_t rank() const { return wanted.rank(); }
@@ -171,8 +172,8 @@ struct AxisCut {
   std::int64_t extent, a, b, c;
 };
 
-/// All axes as they are, then every choice on one axis, then on two neighbours.
-void per_axis(Request& r, const std::function<std::vector<AxisCut>(std::int64_t extent)>& choices,
+/// All axes as they are, then every choice on one axis, then pairs of the first `paired` choices on two neighbours.
+void per_axis(Request& r, std::size_t paired, const std::function<std::vector<AxisCut>(std::int64_t extent)>& choices,
               const std::function<void(const std::vector<AxisCut>&)>& visit) {
   if (r.space.symbols != nullptr) return;
   std::vector<std::vector<AxisCut>> all;
@@ -187,9 +188,9 @@ void per_axis(Request& r, const std::function<std::vector<AxisCut>(std::int64_t 
     for (std::size_t k = 1; k < all[i].size(); ++k) {
       cuts[i] = all[i][k];
       visit(cuts);
-      if (i + 1 == all.size()) continue;
+      if (i + 1 == all.size() || k >= paired) continue;
       const AxisCut next = cuts[i + 1];
-      for (std::size_t m = 1; m < all[i + 1].size(); m += 2) {
+      for (std::size_t m = 1; m < std::min(all[i + 1].size(), paired); ++m) {
         cuts[i + 1] = all[i + 1][m];
         visit(cuts);
       }
@@ -206,7 +207,7 @@ void slice(Request& r) {
     if (n > 0) out.push_back({2 * n + 1, 1, 2 * n + 1, 2});
     return out;
   };
-  per_axis(r, choices, [&](const std::vector<AxisCut>& cuts) {
+  per_axis(r, 6, choices, [&](const std::vector<AxisCut>& cuts) {
     Shape from;
     Ints starts, limits, strides;
     for (const AxisCut& c : cuts) {
@@ -219,7 +220,24 @@ void slice(Request& r) {
   });
 }
 
+/// Padding by one on either side of each axis of symbolic extent, and of all of them.
+void symbolic_pad(Request& r) {
+  for (std::int64_t axis = -1; axis < r.rank(); ++axis)
+    for (const auto& [before, behind] : {std::pair<std::int64_t, std::int64_t>(1, 0), {0, 1}, {1, 1}, {0, 0}}) {
+      Shape from = r.shape();
+      Ints low(from.size(), 0), high(from.size(), 0);
+      for (std::int64_t i = 0; i < r.rank(); ++i) {
+        if (axis >= 0 && axis != i) continue;
+        low[at(i)] = before;
+        high[at(i)] = behind;
+        from[at(i)] = from[at(i)] - Dim(before + behind);
+      }
+      r.add({{"low", low}, {"high", high}, {"interior", Ints(from.size(), 0)}}, {r.like(std::move(from)), r.like({})});
+    }
+}
+
 void pad(Request& r) {
+  if (r.space.symbols != nullptr) return symbolic_pad(r);
   const auto choices = [](std::int64_t n) {
     std::vector<AxisCut> out = {{n, 0, 0, 0}};
     for (const AxisCut& c : {AxisCut{n - 1, 1, 0, 0},
@@ -233,7 +251,7 @@ void pad(Request& r) {
     if (n % 2 == 1) out.push_back({(n + 1) / 2, 0, 0, 1});
     return out;
   };
-  per_axis(r, choices, [&](const std::vector<AxisCut>& cuts) {
+  per_axis(r, 9, choices, [&](const std::vector<AxisCut>& cuts) {
     Shape from;
     Ints low, high, interior;
     for (const AxisCut& c : cuts) {
@@ -347,6 +365,23 @@ std::vector<Side> sides(const Shape& batch, const Shape& free, const Shape& cont
   return out;
 }
 
+/// Attention's products: two batch axes in front, the free and the contracted axis in either order.
+void batched_dot(Request& r) {
+  const Shape& out = r.shape();
+  for (const Dim& contract : new_extents(r.space))
+    for (const bool left : {false, true})
+      for (const bool right : {false, true}) {
+        const Shape a = {out[0], out[1], left ? contract : out[2], left ? out[2] : contract};
+        const Shape b = {out[0], out[1], right ? contract : out[3], right ? out[3] : contract};
+        r.add({{"lhs_batch", Ints{0, 1}},
+               {"rhs_batch", Ints{0, 1}},
+               {"lhs_contract", Ints{left ? 2 : 3}},
+               {"rhs_contract", Ints{right ? 2 : 3}},
+               {"dtype", r.wanted.dtype}},
+              {r.like(a), r.like(b)});
+      }
+}
+
 void dot(Request& r) {
   const std::int64_t most = std::min<std::int64_t>(r.space.max_rank, 3);
   std::vector<Shape> contracts = {{}};
@@ -364,11 +399,8 @@ void dot(Request& r) {
         const auto begin = r.shape().begin();
         const Shape batch(begin, begin + nb), left(begin + nb, begin + nb + nl),
             right(begin + nb + nl, r.shape().end());
-        const std::vector<Side> as = sides(batch, left, contract), bs = sides(batch, right, contract);
-        for (std::size_t i = 0; i < as.size(); ++i)
-          for (std::size_t j = 0; j < bs.size(); ++j) {
-            if (i != 0 && j != 0 && i % bs.size() != j) continue;  // each order of either side, and some of both
-            const Side &a = as[i], &b = bs[j];
+        for (const Side& a : sides(batch, left, contract))
+          for (const Side& b : sides(batch, right, contract))
             for (const DType dtype : narrower(r.wanted.dtype))
               r.add({{"lhs_batch", a.batch},
                      {"rhs_batch", b.batch},
@@ -376,20 +408,48 @@ void dot(Request& r) {
                      {"rhs_contract", b.contract},
                      {"dtype", r.wanted.dtype}},
                     {Type::tensor(dtype, a.shape), Type::tensor(dtype, b.shape)});
-          }
       }
+  if (r.rank() == 4 && r.space.max_rank >= 4) batched_dot(r);
 }
 
-/// What a window does along one axis. The full product of a convolution's attributes has no end, so these rows are
-/// its space: each attribute off its default alone, and the pairs that are known to go wrong together.
+/// What a window does along one axis.
 struct WindowRow {
   std::int64_t size, stride, low, high, lhs_dilation, rhs_dilation, reversal;
 };
-constexpr WindowRow kWindowRows[] = {
-    {1, 1, 0, 0, 1, 1, 0}, {2, 1, 0, 0, 1, 1, 0}, {2, 2, 0, 0, 1, 1, 0},  {2, 1, 1, 0, 1, 1, 0}, {2, 1, 0, 1, 1, 1, 0},
-    {2, 2, 1, 1, 1, 1, 0}, {2, 1, 1, 1, 1, 2, 0}, {2, 1, 1, 1, 2, 1, 0},  {2, 1, 0, 0, 1, 1, 1}, {2, 1, 1, 1, 2, 1, 1},
-    {1, 2, 0, 0, 1, 1, 0}, {1, 1, 1, 1, 1, 1, 0}, {2, 1, -1, 0, 1, 1, 0}, {3, 2, 1, 0, 1, 1, 0},
-};
+
+/// Windows of one or two elements, strides of one or two, padding by nothing or one on either side: every combination.
+const std::vector<WindowRow>& plain_rows() {
+  static const std::vector<WindowRow> kRows = [] {
+    std::vector<WindowRow> out;
+    for (const std::int64_t size : {2, 1})
+      for (const std::int64_t stride : {1, 2})
+        for (const std::int64_t low : {0, 1})
+          for (const std::int64_t high : {0, 1}) out.push_back({size, stride, low, high, 1, 1, 0});
+    return out;
+  }();
+  return kRows;
+}
+
+/// The same with dilations of one or two, and reversed, every combination; then negative padding and a longer window.
+const std::vector<WindowRow>& all_rows() {
+  static const std::vector<WindowRow> kRows = [] {
+    std::vector<WindowRow> out;
+    for (const std::int64_t lhs : {1, 2})
+      for (const std::int64_t rhs : {1, 2})
+        for (const std::int64_t reversal : {0, 1})
+          for (WindowRow row : plain_rows()) {
+            row.lhs_dilation = lhs;
+            row.rhs_dilation = rhs;
+            row.reversal = reversal;
+            out.push_back(row);
+          }
+    out.push_back({2, 1, -1, 0, 1, 1, 0});
+    out.push_back({2, 1, 0, -1, 1, 1, 0});
+    out.push_back({3, 2, 1, 0, 1, 1, 0});
+    return out;
+  }();
+  return kRows;
+}
 
 /// The extent of an input from which the row makes `out` windows; the smallest.
 std::optional<std::int64_t> input_extent(const WindowRow& row, std::int64_t out) {
@@ -405,6 +465,7 @@ std::optional<std::int64_t> input_extent(const WindowRow& row, std::int64_t out)
 struct ConvLayout {
   Ints lhs, rhs, out;
 };
+/// NCHW, NHWC with HWIO, and NCHW with OIHW to NHWC.
 std::vector<ConvLayout> conv_layouts(std::int64_t rank) {
   Ints first(at(rank)), last(at(rank)), weights(at(rank));
   std::iota(first.begin(), first.end(), std::int64_t{0});
@@ -416,69 +477,163 @@ std::vector<ConvLayout> conv_layouts(std::int64_t rank) {
   return {{first, first, first}, {last, weights, last}, {first, weights, last}};
 }
 
-void conv(Request& r) {
-  if (r.rank() < 2) return;
-  const std::int64_t spatial = r.rank() - 2;
-  struct Groups {
-    std::int64_t groups, batch;
-  };
-  if (r.space.symbols != nullptr) return;
-  for (const ConvLayout& layout : conv_layouts(r.rank()))
-    for (const Groups g : {Groups{1, 1}, {2, 1}, {1, 2}})
-      for (const std::int64_t in_features : {1, 2})
-        for (const WindowRow& row : kWindowRows) {
-          if (spatial == 0 && &row != &kWindowRows[0]) break;
-          Shape x(at(r.rank())), w(at(r.rank()));
-          const auto out = [&](std::size_t role) { return r.shape()[at(layout.out[role])].value(); };
-          if (out(1) % g.groups != 0 || out(1) % g.batch != 0) continue;
-          x[at(layout.lhs[0])] = out(0) * g.batch;
-          x[at(layout.lhs[1])] = in_features * g.groups;
-          w[at(layout.rhs[0])] = out(1);
-          w[at(layout.rhs[1])] = in_features;
-          std::map<std::string, Ints> lists;
-          bool fits = true;
-          for (std::int64_t s = 0; s < spatial && fits; ++s) {
-            // The further axes by other rows, so that axes cannot be taken for each other.
-            const std::size_t which = static_cast<std::size_t>(&row - kWindowRows) + at(s) * 3;
-            const WindowRow& own = kWindowRows[which % std::size(kWindowRows)];
-            const auto extent = input_extent(own, out(at(s) + 2));
-            fits = extent.has_value();
-            if (!fits) break;
-            x[at(layout.lhs[at(s) + 2])] = *extent;
-            w[at(layout.rhs[at(s) + 2])] = own.size;
-            lists["strides"].push_back(own.stride);
-            lists["pad_low"].push_back(own.low);
-            lists["pad_high"].push_back(own.high);
-            lists["lhs_dilation"].push_back(own.lhs_dilation);
-            lists["rhs_dilation"].push_back(own.rhs_dilation);
-            lists["reversal"].push_back(own.reversal);
-          }
-          if (!fits) continue;
-          for (const DType dtype : narrower(r.wanted.dtype)) {
-            Attrs attrs = {{"groups", g.groups},     {"batch_groups", g.batch}, {"lhs_spec", layout.lhs},
-                           {"rhs_spec", layout.rhs}, {"out_spec", layout.out},  {"dtype", r.wanted.dtype}};
-            for (const auto& [name, list] : lists) attrs.set(name, list);
-            r.add(std::move(attrs), {Type::tensor(dtype, x), Type::tensor(dtype, w)});
-          }
-        }
+/// A convolution's attributes but for what its windows do.
+struct ConvForm {
+  ConvLayout layout;
+  std::int64_t groups = 1, batch_groups = 1, in_features = 1;
+};
+
+std::vector<ConvForm> conv_forms(std::int64_t rank) {
+  std::vector<ConvForm> out;
+  for (const ConvLayout& layout : conv_layouts(rank))
+    for (const auto& [groups, batch] : {std::pair<std::int64_t, std::int64_t>(1, 1), {2, 1}, {1, 2}})
+      for (const std::int64_t in_features : {2, 1}) out.push_back({layout, groups, batch, in_features});
+  return out;
 }
 
+/// One convolution to the wanted type, its windows along each axis by these rows; none where no input gives it.
+void add_conv(Request& r, const ConvForm& form, const std::vector<WindowRow>& rows) {
+  const ConvLayout& layout = form.layout;
+  Shape x(at(r.rank())), w(at(r.rank()));
+  const auto out = [&](std::size_t role) { return r.shape()[at(layout.out[role])].value(); };
+  if (out(1) % form.groups != 0 || out(1) % form.batch_groups != 0) return;
+  x[at(layout.lhs[0])] = out(0) * form.batch_groups;
+  x[at(layout.lhs[1])] = form.in_features * form.groups;
+  w[at(layout.rhs[0])] = out(1);
+  w[at(layout.rhs[1])] = form.in_features;
+  std::map<std::string, Ints> lists;
+  for (std::size_t s = 0; s < rows.size(); ++s) {
+    const WindowRow& row = rows[s];
+    const auto extent = input_extent(row, out(s + 2));
+    if (!extent) return;
+    x[at(layout.lhs[s + 2])] = *extent;
+    w[at(layout.rhs[s + 2])] = row.size;
+    lists["strides"].push_back(row.stride);
+    lists["pad_low"].push_back(row.low);
+    lists["pad_high"].push_back(row.high);
+    lists["lhs_dilation"].push_back(row.lhs_dilation);
+    lists["rhs_dilation"].push_back(row.rhs_dilation);
+    lists["reversal"].push_back(row.reversal);
+  }
+  for (const DType dtype : narrower(r.wanted.dtype)) {
+    Attrs attrs = {{"groups", form.groups},  {"batch_groups", form.batch_groups},
+                   {"lhs_spec", layout.lhs}, {"rhs_spec", layout.rhs},
+                   {"out_spec", layout.out}, {"dtype", r.wanted.dtype}};
+    for (const auto& [name, list] : lists) attrs.set(name, list);
+    r.add(std::move(attrs), {Type::tensor(dtype, x), Type::tensor(dtype, w)});
+    if (form.in_features != 2 || form.groups != 1) return;  // another dtype has nothing to do with the rest
+  }
+}
+
+/// The extent from which a row makes `out` windows of this size, as a polynomial; of an undilated input.
+Dim input_extent(const WindowRow& row, const Dim& size, const Dim& out) {
+  return (out - Dim(1)) * Dim(row.stride) + (size - Dim(1)) * Dim(row.rhs_dilation) + Dim(1 - row.low - row.high);
+}
+
+/// Extents are symbols, the window's own too where it is not one. Every row in the first form, one in each other.
+void symbolic_conv(Request& r) {
+  std::vector<WindowRow> rows = {{2, 1, 0, 0, 1, 1, 0}, {2, 2, 0, 0, 1, 1, 0}, {1, 1, 0, 0, 1, 1, 0},
+                                 {2, 1, 1, 0, 1, 1, 0}, {2, 1, 0, 1, 1, 1, 0}, {2, 2, 1, 1, 1, 1, 0},
+                                 {2, 1, 1, 1, 1, 2, 0}, {2, 1, 0, 0, 1, 1, 1}, {2, 1, -1, 0, 1, 1, 0}};
+  const std::vector<ConvForm> forms = conv_forms(r.rank());
+  for (std::size_t f = 0; f < forms.size(); ++f)
+    for (std::size_t i = 0; i < (f == 0 && r.rank() > 2 ? rows.size() : 1); ++i) {
+      const ConvForm& form = forms[f];
+      const ConvLayout& layout = form.layout;
+      Shape x(at(r.rank())), w(at(r.rank()));
+      const auto out = [&](std::size_t role) { return r.shape()[at(layout.out[role])]; };
+      if (out(1).is_constant() && form.groups * form.batch_groups > 1) continue;
+      const Dim in_features = form.in_features == 1 ? Dim(1) : new_extents(r.space)[0];
+      x[at(layout.lhs[0])] = out(0) * Dim(form.batch_groups);
+      x[at(layout.lhs[1])] = in_features * Dim(form.groups);
+      w[at(layout.rhs[0])] = out(1);
+      w[at(layout.rhs[1])] = in_features;
+      std::map<std::string, Ints> lists;
+      for (std::int64_t s = 0; s < r.rank() - 2; ++s) {
+        const WindowRow& row = rows[(i + at(s) * 3) % rows.size()];
+        const Dim size = row.size == 1 ? Dim(1) : new_extents(r.space)[0];
+        x[at(layout.lhs[at(s) + 2])] = input_extent(row, size, out(at(s) + 2));
+        w[at(layout.rhs[at(s) + 2])] = size;
+        lists["strides"].push_back(row.stride);
+        lists["pad_low"].push_back(row.low);
+        lists["pad_high"].push_back(row.high);
+        lists["rhs_dilation"].push_back(row.rhs_dilation);
+        lists["reversal"].push_back(row.reversal);
+      }
+      Attrs attrs = {{"groups", form.groups},  {"batch_groups", form.batch_groups},
+                     {"lhs_spec", layout.lhs}, {"rhs_spec", layout.rhs},
+                     {"out_spec", layout.out}, {"dtype", r.wanted.dtype}};
+      for (const auto& [name, list] : lists) attrs.set(name, list);
+      r.add(std::move(attrs), {r.like(x), r.like(w)});
+    }
+}
+
+/// One spatial axis: every plain row in every form, every other row in the first. Two: every pair of plain rows in the
+/// first form, each plain row beside one other in every form.
+void conv(Request& r) {
+  if (r.rank() < 2) return;
+  if (r.space.symbols != nullptr) return symbolic_conv(r);
+  const std::vector<ConvForm> forms = conv_forms(r.rank());
+  const std::vector<WindowRow>&plain = plain_rows(), &every = all_rows();
+  for (std::size_t f = 0; f < forms.size(); ++f) {
+    if (r.rank() == 2) add_conv(r, forms[f], {});
+    if (r.rank() == 3)
+      for (const WindowRow& row : f == 0 ? every : plain) add_conv(r, forms[f], {row});
+    if (r.rank() != 4) continue;
+    for (std::size_t i = 0; i < plain.size(); ++i)
+      for (std::size_t k = 0; k < plain.size(); ++k)
+        if (f == 0 || k == (i + 5) % plain.size()) add_conv(r, forms[f], {plain[i], plain[k]});
+    for (std::size_t i = plain.size(); f == 0 && i < every.size(); ++i)
+      add_conv(r, forms[f], {every[i], every[(i + 37) % every.size()]});
+  }
+}
+
+/// Windows along one axis, and along all of them, of symbolic extents.
+void symbolic_window(Request& r) {
+  const WindowRow rows[] = {{2, 1, 0, 0, 1, 1, 0}, {2, 2, 0, 0, 1, 1, 0}, {3, 3, 0, 0, 1, 1, 0},
+                            {2, 1, 1, 0, 1, 1, 0}, {2, 1, 1, 1, 1, 2, 0}, {3, 2, 0, 1, 1, 1, 0}};
+  for (std::int64_t axis = -1; axis < r.rank(); ++axis)
+    for (const WindowRow& row : rows) {
+      Shape from;
+      std::map<std::string, Ints> lists;
+      for (std::int64_t i = 0; i < r.rank(); ++i) {
+        const WindowRow own = axis < 0 || axis == i ? row : WindowRow{1, 1, 0, 0, 1, 1, 0};
+        from.push_back(input_extent(own, Dim(own.size), r.shape()[at(i)]));
+        lists["window"].push_back(own.size);
+        lists["strides"].push_back(own.stride);
+        lists["pad_low"].push_back(own.low);
+        lists["pad_high"].push_back(own.high);
+        lists["base_dilation"].push_back(1);
+        lists["window_dilation"].push_back(own.rhs_dilation);
+      }
+      Attrs attrs;
+      for (const auto& [name, list] : lists) attrs.set(name, list);
+      r.add(std::move(attrs), {r.like(std::move(from))});
+    }
+}
+
+/// Along each axis a row of all_rows() without reversal or windows of three side by side: all of them on one axis,
+/// pairs of the undilated ones on neighbouring axes.
 void window(Request& r) {
-  if (r.space.symbols != nullptr) return;
+  if (r.space.symbols != nullptr) return symbolic_window(r);
+  static const std::vector<WindowRow> kRows = [] {
+    std::vector<WindowRow> rows = {{1, 1, 0, 0, 1, 1, 0}, {3, 3, 0, 0, 1, 1, 0}, {3, 3, 1, 1, 1, 1, 0}};
+    for (const WindowRow& row : all_rows())
+      if (row.reversal == 0 && (row.size != 1 || row.stride != 1 || row.low != 0 || row.high != 0)) rows.push_back(row);
+    return rows;
+  }();
+  constexpr std::size_t kPaired = 11;
   const auto choices = [](std::int64_t n) {
     std::vector<AxisCut> out;  // `a` is the row
-    for (std::size_t i = 0; i < std::size(kWindowRows); ++i) {
-      if (kWindowRows[i].reversal != 0) continue;
-      if (const auto extent = input_extent(kWindowRows[i], n))
-        out.push_back({*extent, static_cast<std::int64_t>(i), 0, 0});
-    }
+    for (std::size_t i = 0; i < kRows.size(); ++i)
+      if (const auto extent = input_extent(kRows[i], n)) out.push_back({*extent, static_cast<std::int64_t>(i), 0, 0});
     return out;
   };
-  per_axis(r, choices, [&](const std::vector<AxisCut>& cuts) {
+  per_axis(r, kPaired, choices, [&](const std::vector<AxisCut>& cuts) {
     Shape from;
     Ints size, strides, low, high, base, dilation;
     for (const AxisCut& c : cuts) {
-      const WindowRow& row = kWindowRows[c.a];
+      const WindowRow& row = kRows[at(c.a)];
       from.push_back(c.extent);
       size.push_back(row.size);
       strides.push_back(row.stride);
@@ -660,10 +815,10 @@ std::vector<Source> uses_of(const ops::OpTable& table, ops::OpId id, const Type&
   return out;
 }
 
-std::vector<Source> sources_of(const ops::OpTable& table, ops::OpId id, const Type& wanted, std::uint32_t result,
-                               std::size_t operands, const Space& space) {
+Sources sources_of(const ops::OpTable& table, ops::OpId id, const Type& wanted, std::uint32_t result,
+                   std::size_t operands, const Space& space) {
   const OpInfo& op = table[id];
-  Request r{table, op, wanted, result, operands, space, {}};
+  Request r{table, op, wanted, result, operands, space, {}, true};
   if (const auto maker = makers().find(op.name); maker != makers().end()) {
     maker->second(r);
   } else if (op.op_class == OpClass::kElementwise) {
@@ -681,22 +836,13 @@ std::vector<Source> sources_of(const ops::OpTable& table, ops::OpId id, const Ty
         r.add(std::move(s.attrs), std::move(s.operands));
     });
   }
-  // Of very many, some: in no order, but always the same one.
-  if (r.out.size() > kMostKept) {
-    std::uint64_t state = r.out.size();
-    for (std::size_t i = r.out.size(); i > 1; --i) {
-      state = hash_mix(state, i);
-      std::swap(r.out[i - 1], r.out[state % i]);
-    }
-  }
-  std::vector<Source> out;
+  Sources out{{}, r.all};
   for (Source& s : r.out) {
-    if (out.size() == kMostKept) break;
     auto complete = table.complete_attrs(id, s.attrs, s.operands);
     if (!complete) continue;
     const auto types = table.infer(id, s.operands, *complete);
     if (!types || result >= types->size() || (*types)[result] != wanted) continue;
-    out.push_back({*std::move(complete), std::move(s.operands)});
+    out.ways.push_back({*std::move(complete), std::move(s.operands)});
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "fusewright/interpret/error_model.hpp"
 #include "fusewright/interpret/evaluate.hpp"
@@ -164,20 +165,30 @@ class Rounds {
   std::int64_t offset_ = 0;
 };
 
-/// The graph with other weights: constants equal to an old one become the new one.
-Graph with_weights(const Graph& graph, const std::vector<ops::TensorHandle>& old, std::span<const Tensor> values) {
-  if (old.empty()) return graph;
+/// The graph with its weights as further parameters, behind its own: constants equal to one of them are read from
+/// there.
+Graph with_parameters(const Graph& graph, const std::vector<ops::TensorHandle>& weights) {
+  if (weights.empty()) return graph;
   Graph out = graph;
-  for (graph::Node& node : out.nodes) {
-    const ops::AttrValue* value = node.attrs.find("value");
+  std::vector<graph::Value> made;
+  graph::Builder builder(out, out.entry);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    made.push_back(builder.parameter(weights[i]->type(), fmt::format("weight{}", i)));
+  std::vector<graph::NodeId>& order = out[out.entry].nodes;
+  std::ranges::rotate(order, order.end() - static_cast<std::ptrdiff_t>(weights.size()));
+  std::map<graph::Value, graph::Value> stands_for;
+  for (const graph::NodeId id : order) {
+    const ops::AttrValue* value = out[id].attrs.find("value");
     const auto* tensor = value != nullptr ? std::get_if<ops::TensorHandle>(value) : nullptr;
-    if (tensor == nullptr) continue;
-    for (std::size_t i = 0; i < old.size(); ++i) {
-      if (!ops::same_constant(*tensor, old[i])) continue;
-      node.attrs.set("value", std::make_shared<const Tensor>(values[i]));
-      break;
-    }
+    for (std::size_t i = 0; tensor != nullptr && i < weights.size(); ++i)
+      if (ops::same_constant(*tensor, weights[i])) stands_for[{id, 0}] = made[i];
   }
+  const auto replace = [&](graph::Value& v) {
+    if (const auto at = stands_for.find(v); at != stands_for.end()) v = at->second;
+  };
+  for (const graph::NodeId id : order)
+    for (graph::Value& v : out[id].operands) replace(v);
+  for (graph::Value& v : out[out.entry].results) replace(v);
   return out;
 }
 
@@ -214,12 +225,11 @@ interpret::BoundOptions bound_options(const rule::Exactness& exactness) {
 }
 
 /// Both sides compute one real function: they differ by no more than both may be off.
-Result<std::string> compare_bounds(const Sides& sides, const Graph& left, const Graph& right,
-                                   std::span<const Tensor> inputs) {
+Result<std::string> compare_bounds(const Sides& sides, std::span<const Tensor> inputs) {
   interpret::BoundOptions options = bound_options(sides.exactness);
-  FW_TRY(std::vector<interpret::Bounded> l, interpret::evaluate_with_bounds(left, inputs, options));
+  FW_TRY(std::vector<interpret::Bounded> l, interpret::evaluate_with_bounds(sides.left, inputs, options));
   options.approximate = 0;
-  FW_TRY(const std::vector<interpret::Bounded> r, interpret::evaluate_with_bounds(right, inputs, options));
+  FW_TRY(const std::vector<interpret::Bounded> r, interpret::evaluate_with_bounds(sides.right, inputs, options));
   for (std::size_t k = 0; k < l.size(); ++k) {
     interpret::Bounded& both = l[k];
     const auto elements = static_cast<std::size_t>(both.value.elements());
@@ -235,14 +245,10 @@ Result<std::string> compare_bounds(const Sides& sides, const Graph& left, const 
   return std::string();
 }
 
-Result<std::string> compare_sides(const Sides& sides, std::span<const Tensor> values, std::size_t parameters,
-                                  bool any_zero) {
-  const Graph left = with_weights(sides.left, sides.weights, values.subspan(parameters));
-  const Graph right = with_weights(sides.right, sides.weights, values.subspan(parameters));
-  const auto inputs = values.first(parameters);
-  if (!sides.exactness.bitexact()) return compare_bounds(sides, left, right, inputs);
-  FW_TRY(const std::vector<Tensor> l, interpret::evaluate(left, inputs));
-  const Result<std::vector<Tensor>> r = interpret::evaluate(right, inputs);
+Result<std::string> compare_sides(const Sides& sides, std::span<const Tensor> values, bool any_zero) {
+  if (!sides.exactness.bitexact()) return compare_bounds(sides, values);
+  FW_TRY(const std::vector<Tensor> l, interpret::evaluate(sides.left, values));
+  const Result<std::vector<Tensor>> r = interpret::evaluate(sides.right, values);
   if (!r) return "the right side cannot be evaluated: " + r.error().diagnostics[0].message;
   for (std::size_t k = 0; k < l.size(); ++k)
     if (std::string reason = compare_bits(l[k], (*r)[k], any_zero); !reason.empty()) return reason;
@@ -250,8 +256,7 @@ Result<std::string> compare_sides(const Sides& sides, std::span<const Tensor> va
 }
 
 /// Puts a zero, else a one, wherever the sides still differ.
-Result<std::string> simplify(const Sides& sides, Values& values, std::size_t parameters, bool any_zero,
-                             std::string reason) {
+Result<std::string> simplify(const Sides& sides, Values& values, bool any_zero, std::string reason) {
   for (Tensor& tensor : values)
     for (std::int64_t i = 0; i < tensor.elements() && tensor.elements() <= 64; ++i)
       for (const double simple : {0.0, 1.0}) {
@@ -259,7 +264,7 @@ Result<std::string> simplify(const Sides& sides, Values& values, std::size_t par
         std::memcpy(copy.mutable_data(), tensor.data(), tensor.bytes());
         std::swap(copy, tensor);
         ops::set_double(tensor, i, simple);
-        const Result<std::string> still = compare_sides(sides, values, parameters, any_zero);
+        const Result<std::string> still = compare_sides(sides, values, any_zero);
         if (still && !still->empty()) {
           reason = *still;
           break;
@@ -269,12 +274,11 @@ Result<std::string> simplify(const Sides& sides, Values& values, std::size_t par
   return reason;
 }
 
-std::string print_all(const Sides& sides, const Values& values) {
+std::string print_all(const Leaves& leaves, const Graph& given, const Values& values) {
   std::string out;
   for (std::size_t i = 0; i < values.size(); ++i)
     out += fmt::format("{}{} = {}", i == 0 ? "" : ", ",
-                       i < sides.left.inputs.size() ? sides.left.inputs[i].name
-                                                    : fmt::format("constant {}", i - sides.left.inputs.size()),
+                       i < leaves.parameters ? given.inputs[i].name : fmt::format("constant {}", i - leaves.parameters),
                        print_values(values[i]));
   return out;
 }
@@ -292,21 +296,21 @@ std::string compare_bits(const Tensor& left, const Tensor& right, bool any_zero)
 }
 
 Result<std::optional<Difference>> find_difference(const Sides& given) {
-  // Composite operators by their bodies, once and not in every round.
+  // Composite operators by their bodies and weights as parameters, once and not in every round.
   const auto every = [](const ops::OpInfo&) { return true; };
-  FW_TRY(const Graph left, graph::expand_composites(given.left, every));
-  FW_TRY(const Graph right, graph::expand_composites(given.right, every));
-  const Sides sides{left, right, given.weights, given.exactness};
-  const Leaves leaves = leaves_of(sides);
-  const bool any_zero = chooses_zeros(sides.left) || chooses_zeros(sides.right);
+  FW_TRY(const Graph left, graph::expand_composites(with_parameters(given.left, given.weights), every));
+  FW_TRY(const Graph right, graph::expand_composites(with_parameters(given.right, given.weights), every));
+  const Sides sides{left, right, {}, given.exactness};
+  const Leaves leaves = leaves_of(given);
+  const bool any_zero = chooses_zeros(left) || chooses_zeros(right);
   Rounds rounds(leaves, sides.exactness);
   while (true) {
     FW_TRY(std::optional<Values> values, rounds.next());
     if (!values) return std::nullopt;
-    FW_TRY(std::string reason, compare_sides(sides, *values, leaves.parameters, any_zero));
+    FW_TRY(std::string reason, compare_sides(sides, *values, any_zero));
     if (reason.empty()) continue;
-    FW_TRY(reason, simplify(sides, *values, leaves.parameters, any_zero, std::move(reason)));
-    return std::optional(Difference{print_all(sides, *values), std::move(reason)});
+    FW_TRY(reason, simplify(sides, *values, any_zero, std::move(reason)));
+    return std::optional(Difference{print_all(leaves, given.left, *values), std::move(reason)});
   }
 }
 

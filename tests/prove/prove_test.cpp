@@ -21,7 +21,7 @@ std::shared_ptr<const rule::RuleSet> rules_of(const std::string& text) {
 
 std::vector<Verdict> verdicts_of(const std::string& text) {
   Options options;
-  options.budget = {60, 100};
+  options.budget = {120};
   auto verdicts = prove(rules_of(text), options);
   if (!verdicts) FAIL(print_error(verdicts.error()));
   return *std::move(verdicts);
@@ -133,10 +133,30 @@ TEST_CASE("operators are tried with their bodies and recognised", "[prove]") {
 }
 
 TEST_CASE("what is searched in part is sampled, not exhausted", "[prove]") {
-  const Verdict v = verdict_of("rewrite r { match min(max(x, y), z)  to min(z, max(y, x)) }");
+  Options options;
+  options.budget = {10};
+  const auto verdicts = prove(rules_of("rewrite r { match min(max(x, y), z)  to min(z, max(y, x)) }"), options);
+  REQUIRE(verdicts);
+  const Verdict& v = (*verdicts)[0];
   INFO(v.space << v.reason);
   CHECK(v.space.find("(1 in ") != std::string::npos);
   CHECK(name(v.kind) == (v.theory.empty() ? "sampled" : "proved"));
+}
+
+TEST_CASE("a level is searched whole in the widest space that is small enough", "[prove]") {
+  const Verdict v = verdict_of(
+      "rewrite r { match transpose(transpose(x, perm = p), perm = q)  to transpose(x, perm = permute(p, q)) }");
+  INFO(v.space);
+  CHECK(v.space.find("rank 2 (extents 1-3, 3 dtypes): 108") != std::string::npos);
+  CHECK(v.space.find("rank 3 (extents 1-2, 3 shapes, f32): 108") != std::string::npos);
+}
+
+TEST_CASE("a factor that the result is broadcast beyond is refuted", "[prove]") {
+  CHECK(
+      refuted("rewrite r exactness(reassociating) { match dot(x, w) as d * broadcast(s, dims = [last])\n"
+              "let free = axes_except(w, d.rhs_batch + d.rhs_contract)\n"
+              "where constant(w, s), len(free) == 1, last == rank(d) - 1, dtype(w) == dtype(d)\n"
+              "to dot(x, fold(w * s along free), ..d) }"));
 }
 
 TEST_CASE("the regions of a fuse rule have the values of their nodes", "[prove]") {

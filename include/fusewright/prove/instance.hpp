@@ -52,23 +52,31 @@ class SourceCache {
  public:
   explicit SourceCache(const ops::OpTable& table) : table_(table) {}
   /// The reference stays valid. Not for symbolic extents, which are new each time.
-  const std::vector<Source>& sources(ops::OpId op, const ops::Type& wanted, std::uint32_t result, std::size_t operands,
-                                     const Space& space);
-  /// Whether some answer since the last call held not all that there is.
-  bool take_cut() { return std::exchange(cut_, false); }
+  const Sources& sources(ops::OpId op, const ops::Type& wanted, std::uint32_t result, std::size_t operands,
+                         const Space& space);
 
  private:
   const ops::OpTable& table_;
-  bool cut_ = false;
-  std::map<std::string, std::vector<Source>> found_;
+  std::map<std::string, Sources> found_;
+};
+
+/// Terms of one pattern.
+struct Enumeration {
+  const ops::OpTable& table;
+  const rule::RewriteRule& rule;
+  const rule::RewriteVariant& variant;
+  const Space& space;
+  SourceCache& cache;
+  std::uint64_t work = ~std::uint64_t{0};  ///< the most ways to get a value that are tried; what is left of it
+  bool all = true;                         ///< no list of ways was cut short
 };
 
 /// Calls `visit` with every term of the space that has the form of the pattern and a root of this type, until it
-/// returns false. What the guards say, and whether equal names meet equal values, is left to the matcher.
+/// returns false or the work is done. Terms that a guard refuses by types and attributes are not built; what is said of
+/// values, and whether equal names meet equal values, is left to the matcher.
 /// @returns false when stopped.
 using Visit = std::function<bool(const Instance&)>;
-bool enumerate(const ops::OpTable& table, const rule::RewriteRule& rule, const rule::RewriteVariant& variant,
-               const ops::Type& root, const Space& space, SourceCache& cache, const Visit& visit);
+bool enumerate(Enumeration& terms, const ops::Type& root, const Visit& visit);
 
 /// The term as a graph: variables are parameters, or constants made from their number.
 /// Errors: types that do not fit.

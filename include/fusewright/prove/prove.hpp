@@ -12,14 +12,14 @@ namespace fusewright::prove {
 
 /// How much is tried of one rule. Counts, so that the same rules give the same report on every machine.
 struct Budget {
-  std::uint64_t instances_per_level = 800;  ///< of one rank; where a level has more, evenly spaced ones are taken
-  std::uint64_t terms_per_type = 1000;      ///< terms of one root type that are listed before some are taken
+  std::uint64_t terms_per_level = 5000;  ///< of one rank: the widest space with no more is searched, and searched whole
 };
 
 struct Options {
   std::vector<std::string> only;   ///< names of rules and operators; empty for all
   std::vector<std::string> files;  ///< rules from sources of these names only; empty for all
   Budget budget;
+  int threads = 0;  ///< 0 for one on each core; the outcome does not depend on it
   std::function<void(std::size_t done, std::size_t all)> progress;  ///< called from any thread
 };
 

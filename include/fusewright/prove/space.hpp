@@ -12,7 +12,8 @@ namespace fusewright::prove {
 struct Space {
   std::int64_t max_rank = 4;                      ///< of any tensor in an instance
   std::vector<std::int64_t> extents = {1, 2, 3};  ///< of an axis
-  /// Where set, extents are symbols instead, a fresh one for each new axis, numbered by this counter.
+  /// Where set, extents are symbols instead: for each new axis a fresh one, numbered by this counter, or the one that
+  /// all may share, or one.
   std::uint32_t* symbols = nullptr;
 };
 
@@ -22,16 +23,18 @@ struct Source {
   std::vector<ops::Type> operands;
 };
 
-/// The most that sources_of gives.
-extern const std::size_t kMostKept;
+/// Ways to get a value, and whether they are all that the space has.
+struct Sources {
+  std::vector<Source> ways;
+  bool all = true;
+};
 
-/// The ways in the space to get a value; every one infers to the wanted type. Where there are more than kMostKept, that
-/// many drawn from all, the same ones every time.
+/// The ways in the space to get a value; every one infers to the wanted type.
 /// @param result   which result of the operator the wanted type is of.
 /// @param operands how many; more than the row's own where its last operand is variadic.
 /// Empty for control flow and effects, which have no instances.
-std::vector<Source> sources_of(const ops::OpTable& table, ops::OpId op, const ops::Type& wanted, std::uint32_t result,
-                               std::size_t operands, const Space& space);
+Sources sources_of(const ops::OpTable& table, ops::OpId op, const ops::Type& wanted, std::uint32_t result,
+                   std::size_t operands, const Space& space);
 
 /// The same from the other end: all attributes and further operand types that go with a first operand of this type.
 /// @param present  by operand: whether an optional one is given.

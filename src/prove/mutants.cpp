@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "fusewright/prove/mutate.hpp"
+#include "fusewright/rule/check.hpp"
+#include "fusewright/rule/parse.hpp"
+
+namespace fusewright::prove {
+
+namespace {
+
+namespace ast = rule::ast;
+
+/// What rules are written in: the operators and classes of all files, and the rules to break.
+struct Material {
+  std::vector<ast::File> words;                             ///< files with their declarations alone
+  std::vector<std::pair<std::size_t, ast::Item>> rewrites;  ///< file, rule
+};
+
+Result<Material> material_of(const rule::RuleSet& rules, const Options& options) {
+  Material out;
+  for (const SourcePtr& source : rules.sources) {
+    FW_TRY(ast::File file, rule::parse_rules(source));
+    const bool own = options.files.empty() || std::ranges::find(options.files, source->name) != options.files.end();
+    ast::File words{file.source, own ? 1U : 0U, {}};
+    for (ast::Item& item : file.items) {
+      const auto* rule = std::get_if<ast::RuleDecl>(&item.what);
+      if (std::holds_alternative<ast::OpDecl>(item.what) || std::holds_alternative<ast::ClassDecl>(item.what))
+        words.items.push_back(std::move(item));
+      else if (rule != nullptr && !rule->fuse && own &&
+               (options.only.empty() || std::ranges::find(options.only, rule->name.text) != options.only.end()))
+        out.rewrites.emplace_back(out.words.size(), std::move(item));
+    }
+    out.words.push_back(std::move(words));
+  }
+  return out;
+}
+
+/// One mutant and where its rule stands.
+struct Task {
+  std::size_t file;
+  Mutant mutant;
+};
+
+/// The verdict, or nothing where the mutant is no rule at all.
+std::optional<Verdict> prove_one(const Material& material, const Task& task, const Options& options) {
+  std::vector<ast::File> files = material.words;
+  files[task.file].items.push_back({task.mutant.decl, {}, task.mutant.decl.name.span});
+  auto checked = rule::check_rules(files, ops::OpTable::builtin());
+  if (!checked) return std::nullopt;
+  Options own = options;
+  own.only = {task.mutant.rule};
+  own.files.clear();
+  own.threads = 1;
+  own.progress = nullptr;
+  auto verdicts = prove(std::make_shared<const rule::RuleSet>(*std::move(checked)), own);
+  if (!verdicts || verdicts->empty()) return std::nullopt;
+  return std::move((*verdicts)[0]);
+}
+
+Status explain(std::vector<MutantOutcome>& outcomes, const std::vector<Explanation>& explanations) {
+  std::map<std::string, std::string> reasons;
+  for (const Explanation& e : explanations) reasons[e.mutant] = e.reason;
+  for (MutantOutcome& outcome : outcomes) {
+    const std::string name = outcome.rule + ": " + outcome.change;
+    const auto reason = reasons.find(name);
+    if (outcome.verdict.kind == Verdict::Kind::kProved) outcome.reason = "proved: " + outcome.verdict.theory;
+    if (reason == reasons.end()) continue;
+    if (outcome.verdict.kind == Verdict::Kind::kRefuted) return fail("explained but refuted: " + name);
+    if (outcome.reason.empty()) outcome.reason = reason->second;
+    reasons.erase(reason);
+  }
+  if (reasons.empty()) return {};
+  return fail("explained, but there is no such mutant: " + reasons.begin()->first);
+}
+
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.replace(at, 1, "\\|");
+  return text;
+}
+
+bool refuted(const MutantOutcome& outcome) { return outcome.verdict.kind == Verdict::Kind::kRefuted; }
+
+}  // namespace
+
+Result<std::vector<Explanation>> read_explanations(const SourcePtr& source) {
+  std::vector<Explanation> out;
+  std::size_t number = 0;
+  std::string_view rest = source->text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t arrow = line.find(" => ");
+    if (arrow == std::string_view::npos || line.substr(0, arrow).find(": ") == std::string_view::npos)
+      return fail(fmt::format("{}:{}: expected 'rule: change => reason'", source->name, number));
+    out.push_back({std::string(line.substr(0, arrow)), std::string(line.substr(arrow + 4))});
+  }
+  return out;
+}
+
+Result<std::vector<MutantOutcome>> prove_mutants(const rule::RuleSet& rules, const Options& options,
+                                                 const std::vector<Explanation>& explanations) {
+  FW_TRY(const Material material, material_of(rules, options));
+  std::vector<Task> tasks;
+  for (const auto& [file, item] : material.rewrites)
+    for (Mutant& mutant : mutants_of(std::get<ast::RuleDecl>(item.what))) tasks.push_back({file, std::move(mutant)});
+  std::vector<std::optional<Verdict>> verdicts(tasks.size());
+  std::atomic<std::size_t> next = 0, done = 0;
+  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
+  arena.execute([&] {
+    tbb::parallel_for(0, arena.max_concurrency(), [&](int) {
+      for (std::size_t i = next++; i < tasks.size(); i = next++) {
+        verdicts[i] = prove_one(material, tasks[i], options);
+        if (options.progress) options.progress(++done, tasks.size());
+      }
+    });
+  });
+  std::vector<MutantOutcome> out;
+  std::map<std::string, int> same;  // changes of one name are numbered
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!verdicts[i]) continue;
+    std::string change = tasks[i].mutant.change();
+    const int times = ++same[tasks[i].mutant.rule + change];
+    if (times > 1) change += fmt::format(" (place {})", times);
+    out.push_back({tasks[i].mutant.rule, tasks[i].mutant.kind, std::move(change), *std::move(verdicts[i]), {}});
+  }
+  FW_TRY_STATUS(explain(out, explanations));
+  return out;
+}
+
+std::string mutants_to_markdown(const std::vector<MutantOutcome>& outcomes) {
+  struct Count {
+    std::size_t all = 0, refuted = 0;
+  };
+  std::map<std::string, Count> kinds;
+  std::set<std::string> rules;
+  Count total;
+  std::string survivors, every;
+  for (const MutantOutcome& o : outcomes) {
+    rules.insert(o.rule);
+    for (Count* count : {&kinds[o.kind], &total}) {
+      ++count->all;
+      count->refuted += refuted(o) ? 1 : 0;
+    }
+    if (refuted(o))
+      every += fmt::format("| {} | `{}` | `{}` |\n", o.rule, cell(o.change), cell(o.verdict.counterexample->reject));
+    else
+      survivors += fmt::format("| {} | `{}` | {} |\n", o.rule, cell(o.change),
+                               cell(o.reason.empty() ? "UNEXPLAINED: " + std::string(name(o.verdict.kind)) + " " +
+                                                           o.verdict.reason + o.verdict.space
+                                                     : o.reason));
+  }
+  std::string out = fmt::format(
+      "# Broken rules\n\nMade by `scripts/mutate-rules`: every rewrite of `rules/` is broken in one place at a time "
+      "and proved anew. "
+      "{} rules, {} mutants,\n{} refuted, {} right all the same.\n\n| slip | mutants | refuted | equivalent "
+      "|\n|---|---|---|---|\n",
+      rules.size(), total.all, total.refuted, total.all - total.refuted);
+  for (const auto& [kind, count] : kinds)
+    out += fmt::format("| {} | {} | {} | {} |\n", kind, count.all, count.refuted, count.all - count.refuted);
+  out += "\n## Not refuted, and why\n\n| rule | mutant | why it is right |\n|---|---|---|\n" + survivors;
+  return out + "\n## Refuted\n\n| rule | mutant | smallest counterexample |\n|---|---|---|\n" + every;
+}
+
+}  // namespace fusewright::prove

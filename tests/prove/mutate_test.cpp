@@ -1,0 +1,80 @@
+#include "fusewright/prove/mutate.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "fusewright/rule/check.hpp"
+#include "fusewright/rule/parse.hpp"
+
+namespace fusewright::prove {
+namespace {
+
+SourcePtr source_of(const std::string& name, const std::string& text) {
+  return std::make_shared<const SourceText>(SourceText{name, text});
+}
+
+std::vector<std::string> changes(const std::string& rule) {
+  auto file = rule::parse_rules(source_of("test.fuse", rule));
+  if (!file) FAIL(print_error(file.error()));
+  std::vector<std::string> out;
+  for (const Mutant& m : mutants_of(std::get<rule::ast::RuleDecl>(file->items[0].what))) out.push_back(m.change());
+  return out;
+}
+
+std::vector<MutantOutcome> outcomes(const std::string& text, const std::string& explained = {}) {
+  auto file = rule::parse_rules(source_of("test.fuse", text));
+  if (!file) FAIL(print_error(file.error()));
+  auto set = rule::check_rules({*file}, ops::OpTable::builtin());
+  if (!set) FAIL(print_error(set.error()));
+  Options options;
+  options.budget = {60};
+  auto out = prove_mutants(*set, options, *read_explanations(source_of("explained", explained)));
+  if (!out) FAIL(print_error(out.error()));
+  return *std::move(out);
+}
+
+const char* const kAddZero = "rewrite add-zero { match x + 0  where is_integer(x)  to x }";
+
+}  // namespace
+
+TEST_CASE("a rule is broken in each of its places", "[prove]") {
+  CHECK(changes("rewrite r { match max(max(x, b), b)  where rank(x) >= 2  to max(x, -b) }") ==
+        std::vector<std::string>{"wrong operator: max(max(x, b), b) -> min(max(x, b), b)",
+                                 "wrong operator: max(x, b) -> min(x, b)", "dropped equality: b -> b_other",
+                                 "dropped guard: rank(x) >= 2", "wrong constant: rank(x) >= 2 -> rank(x) >= 1",
+                                 "wrong operator: max(x, -b) -> min(x, -b)",
+                                 "swapped operand: max(x, -b) -> max(-b, x)", "dropped operator: max(x, -b) -> x",
+                                 "dropped operator: max(x, -b) -> -b", "swapped operand: x -> b", "wrong sign: -b -> b",
+                                 "swapped operand: b -> x"});
+}
+
+TEST_CASE("broken rules are refuted", "[prove]") {
+  const std::vector<MutantOutcome> all = outcomes(kAddZero);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].change == "wrong operator: x + 0 -> x - 0");
+  CHECK(all[0].verdict.kind != Verdict::Kind::kRefuted);  // zero has no sign
+  CHECK(all[1].verdict.kind == Verdict::Kind::kRefuted);
+  CHECK(all[2].verdict.kind == Verdict::Kind::kRefuted);
+  CHECK(mutants_to_markdown(all).find("1 rules, 3 mutants,\n2 refuted, 1 right all the same") != std::string::npos);
+}
+
+TEST_CASE("a mutant that is right all the same is proved or has a reason", "[prove]") {
+  const std::string rule = "rewrite r { match max(x, x)  where rank(x) >= 0  to x }";
+  for (const MutantOutcome& o : outcomes(rule, "r: dropped guard: rank(x) >= 0 => no rank is below zero"))
+    if (o.verdict.kind != Verdict::Kind::kRefuted) CHECK_FALSE(o.reason.empty());
+}
+
+TEST_CASE("an explanation of what is refuted or does not exist is an error", "[prove]") {
+  auto file = rule::parse_rules(source_of("test.fuse", kAddZero));
+  auto set = rule::check_rules({*file}, ops::OpTable::builtin());
+  Options options;
+  options.budget = {60};
+  const auto refuted = prove_mutants(*set, options, {{"add-zero: dropped guard: is_integer(x)", "no"}});
+  REQUIRE_FALSE(refuted);
+  CHECK(refuted.error().diagnostics[0].message == "explained but refuted: add-zero: dropped guard: is_integer(x)");
+  const auto absent = prove_mutants(*set, options, {{"add-zero: other", "no"}});
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().diagnostics[0].message == "explained, but there is no such mutant: add-zero: other");
+  CHECK_FALSE(read_explanations(source_of("explained", "add-zero has no reason\n")));
+}
+
+}  // namespace fusewright::prove
