@@ -27,6 +27,7 @@ namespace {
 constexpr std::uint32_t kLongestBody = 4;
 constexpr std::uint64_t kRandomBodies = 400;
 constexpr std::size_t kReaders = 24;  // ways in which an operator's own reader is tried, for one type
+constexpr std::size_t kWanted = 8;    // types that readers want of one operator
 
 /// SplitMix64.
 class Random {
@@ -210,7 +211,7 @@ class FuseSearch {
     return true;
   }
 
-  /// Every way to get every type that the link's reader wants of it.
+  /// Every way to get the first types that the link's reader wants of it; of the last link, of all types.
   bool each_way(const rule::FuseRoot& root, const std::vector<Link>& links, std::size_t slot) {
     std::vector<Type> wanted;
     const bool elementwise = (*rules_.table)[links[slot].op].op_class == ops::OpClass::kElementwise;
@@ -227,6 +228,7 @@ class FuseSearch {
           const ChainBuilder::Seen& own = builder.seen(slot);
           if (!own.type) break;
           if (way == 0 && std::ranges::find(wanted, *own.type) != wanted.end()) break;
+          if (way == 0 && slot != 0 && wanted.size() == (elementwise ? 2 : kWanted)) return true;
           if (way == 0) wanted.push_back(*own.type);
           ways = own.ways;
           if (term && !compare(root, *term, builder.captured(), std::nullopt)) return false;

@@ -28,7 +28,9 @@ Result<Material> material_of(const rule::RuleSet& rules, const Options& options)
   for (const SourcePtr& source : rules.sources) {
     FW_TRY(ast::File file, rule::parse_rules(source));
     const bool own = options.files.empty() || std::ranges::find(options.files, source->name) != options.files.end();
-    ast::File words{file.source, own ? 1U : 0U, {}};
+    ast::File words;
+    words.source = file.source;
+    words.layer = own ? 1 : 0;
     for (ast::Item& item : file.items) {
       const auto* rule = std::get_if<ast::RuleDecl>(&item.what);
       if (std::holds_alternative<ast::OpDecl>(item.what) || std::holds_alternative<ast::ClassDecl>(item.what))
@@ -51,7 +53,10 @@ struct Task {
 /// The verdict, or nothing where the mutant is no rule at all.
 std::optional<Verdict> prove_one(const Material& material, const Task& task, const Options& options) {
   std::vector<ast::File> files = material.words;
-  files[task.file].items.push_back({task.mutant.decl, {}, task.mutant.decl.name.span});
+  ast::Item item;
+  item.what = task.mutant.decl;
+  item.span = item.extent = task.mutant.decl.name.span;
+  files[task.file].items.push_back(std::move(item));
   auto checked = rule::check_rules(files, ops::OpTable::builtin());
   if (!checked) return std::nullopt;
   Options own = options;
