@@ -61,6 +61,10 @@ Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const sa
   }
   if (!result.fired) {
     result.reason = "the rule did not fire";
+    if (trace != nullptr && trace->errors > 0)
+      for (const Diagnostic& d : saturated.trace.diagnostics)
+        if (!d.notes.empty() && d.notes.back().message == "in rewrite '" + rule.name + "'")
+          result.reason += fmt::format(": {} of its matches came to nothing: {}", trace->errors, d.message);
     if (trace != nullptr)
       for (std::size_t g = 0; g < trace->refused.size(); ++g)
         if (trace->refused[g] > 0)

@@ -241,7 +241,7 @@ FuseRule check_fuse(const ast::RuleDecl& decl, const RuleContext& context) {
   rule.name = decl.name.text;
   rule.span = decl.name.span;
   rule.exactness = check_exactness(decl, context.reports);
-  rule.targets = check_targets(decl);
+  rule.targets = check_targets(decl, context.reports);
   FuseChecker(decl, context, rule).run();
   return rule;
 }

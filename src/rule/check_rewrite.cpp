@@ -35,11 +35,14 @@ bool check_shape(const ast::RuleDecl& decl, Reports& reports) {
   if (decl.roots.empty()) reports.error(decl.name.span, "the rewrite has no 'match'");
   if (decl.to.empty()) reports.error(decl.name.span, "the rewrite has no 'to'");
   if (decl.roots.empty() || decl.to.empty()) return false;
-  if (decl.roots.size() != decl.to.size()) {
-    reports.error(decl.to_span, "there are " + std::to_string(decl.roots.size()) + " 'match' clauses, but " +
-                                    std::to_string(decl.to.size()) + " expressions in 'to'");
+  if (decl.roots.size() > 1) {
+    reports.error(decl.roots[1].span, "a rewrite has one 'match'",
+                  "what runs side by side is for a fuse rule: match CHAIN times {2,8}",
+                  {{decl.roots[0].span, "the first one is here"}});
+  } else if (decl.to.size() > 1) {
+    reports.error(decl.to[1]->span, "a rewrite gives one value, that of its 'match'");
   }
-  return true;
+  return decl.roots.size() == 1 && decl.to.size() == 1;
 }
 
 /// Builds one variant after the other; guards are common to all of them.
@@ -206,9 +209,15 @@ Exactness check_exactness(const ast::RuleDecl& decl, Reports& reports) {
   return exactness;
 }
 
-std::vector<std::string> check_targets(const ast::RuleDecl& decl) {
+std::vector<std::string> check_targets(const ast::RuleDecl& decl, Reports& reports) {
+  static const std::vector<std::string> known = {"x86", "nvptx"};  // the first words of devices' targets
   std::vector<std::string> targets;
-  for (const auto& target : decl.targets) targets.push_back(target.text);
+  for (const auto& target : decl.targets) {
+    if (std::find(known.begin(), known.end(), target.text) == known.end())
+      reports.error(target.span, "there is no target '" + target.text + "' (there are x86, nvptx)",
+                    did_you_mean(target.text, known));
+    targets.push_back(target.text);
+  }
   return targets;
 }
 
@@ -217,7 +226,7 @@ RewriteRule check_rewrite(const ast::RuleDecl& decl, const RuleContext& context)
   rule.name = decl.name.text;
   rule.span = decl.name.span;
   rule.exactness = check_exactness(decl, context.reports);
-  rule.targets = check_targets(decl);
+  rule.targets = check_targets(decl, context.reports);
   if (check_shape(decl, context.reports)) RewriteChecker(decl, context, rule).run();
   return rule;
 }

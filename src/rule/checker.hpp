@@ -177,7 +177,7 @@ Guard make_guard(ExprPtr expr, const Span& span);
 std::vector<ExprPtr> conjuncts(const ExprPtr& expr);
 /// Header of a rule: exactness, targets, template.
 Exactness check_exactness(const ast::RuleDecl& decl, Reports& reports);
-std::vector<std::string> check_targets(const ast::RuleDecl& decl);
+std::vector<std::string> check_targets(const ast::RuleDecl& decl, Reports& reports);
 
 /// The operand specification that position `i` of an application falls under; null when there are too many.
 const ops::OperandSpec* operand_at(const ops::OpInfo& op, std::size_t i);

@@ -7,6 +7,7 @@ namespace fusewright::rule {
 namespace {
 
 constexpr std::size_t kLongest = 4;      // rules in a cycle that is looked for
+constexpr std::size_t kMostVariants = 16; // of a rule that is followed
 constexpr std::size_t kMostTerms = 300;  // reached from one rule
 constexpr std::size_t kLargest = 40;     // operators of a term that is followed
 
@@ -38,7 +39,7 @@ class Cycles {
  public:
   Cycles(const RuleSet& rules, Reports& reports) : table_(*rules.table), reports_(reports) {
     for (const RewriteRule& rule : rules.rewrites) {
-      if (rule.origin != RewriteRule::Origin::kWritten) continue;
+      if (rule.origin != RewriteRule::Origin::kWritten || rule.variants.size() > kMostVariants) continue;
       for (const RewriteVariant& variant : rule.variants) add(rule, variant);
     }
     for (std::size_t i = 0; i < arrows_.size(); ++i) {

@@ -6,6 +6,8 @@ namespace fusewright::rule {
 
 namespace {
 
+constexpr std::size_t kMostVariants = 64;  // of a rule that is compared with others
+
 /// One way that a rewrite can match: its pattern as a term, its conditions and outcome as text.
 struct Way {
   const RewriteRule* rule;
@@ -80,6 +82,7 @@ class RewriteOverlaps {
 
   void run() {
     for (const RewriteRule& rule : rules_.rewrites) {
+      if (rule.variants.size() > kMostVariants) continue;
       for (Way& way : ways_of(table_, rule)) {
         for (const OpId op : way.pattern.ops) by_root_[op].push_back(ways_.size());
         ways_.push_back(std::move(way));

@@ -171,7 +171,7 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
     return result;
   }
   const std::string found = token_at(text, at);
-  if (printable(found)) result.message += ", found '" + found + "'";
+  if (printable(found) && found != " ") result.message += ", found '" + found + "'";
   result.span = {source, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + found.size())};
   if (text.compare(at, 2, "//") == 0) {
     result.suggestion = "a comment behind other text starts with '#'";
@@ -333,7 +333,14 @@ class FileReader {
         }
         const auto tree = peg::parse_tree::parse<g::item, TreeNode, Selector, peg::nothing, Control>(in);
         auto& items = parsed_.file.items;
-        items.push_back(reader_.item(*tree));
+        ast::Item item = reader_.item(*tree);
+        if (reader_.incomplete()) {
+          auto& unread = parsed_.file.unread_names;
+          if (const auto* op = std::get_if<ast::OpDecl>(&item.what)) unread.push_back(op->name.text);
+          if (const auto* set = std::get_if<ast::ClassDecl>(&item.what)) unread.push_back(set->name.text);
+          continue;
+        }
+        items.push_back(std::move(item));
         const auto* block = std::get_if<ast::Ruleset>(&items.back().what);
         if (block != nullptr && block->block) open_blocks_.push_back(items.size() - 1);
       }
@@ -354,7 +361,9 @@ class FileReader {
   }
 
   void report_open_block() {
-    const auto end = static_cast<std::uint32_t>(text_.size());
+    std::size_t last = text_.size();
+    while (last > 0 && !scan_.significant[last - 1]) --last;
+    const auto end = static_cast<std::uint32_t>(last);
     parsed_.errors.push_back({Severity::kError,
                               {source_, end, end},
                               "expected '}' at the end of the ruleset, but the file ends",

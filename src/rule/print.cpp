@@ -121,6 +121,7 @@ std::string pattern_text(const Pattern& pattern, int context) {
 
 std::string class_text(const ast::ClassExpr& expr, bool nested) {
   if (expr.kind == ast::ClassExpr::Kind::kName) return expr.name.text;
+  if (expr.args.size() == 1) return class_text(*expr.args[0], nested);
   const bool difference = expr.kind == ast::ClassExpr::Kind::kDifference;
   std::string text;
   for (std::size_t i = 0; i < expr.args.size(); ++i) {

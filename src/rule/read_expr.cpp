@@ -58,7 +58,7 @@ std::string TreeReader::text(const TreeNode& node) const {
 bool TreeReader::too_long(const TreeNode& node) {
   constexpr std::size_t kLongestChain = 2 * 64 + 1;
   if (node.children.size() <= kLongestChain) return false;
-  error(span(node), "a chain of more than 64 operators; name parts of it with 'let'");
+  unreadable(span(node), "a chain of more than 64 operators; name parts of it with 'let'");
   return true;
 }
 
@@ -174,7 +174,7 @@ ExprPtr TreeReader::index(const TreeNode& node, ExprPtr base, const Span& span) 
       bounds[slice ? 1 : 0] = expression(*child);
     }
   }
-  if (!slice && bounds[0] == nullptr) error(span, "an index is missing between '[' and ']'");
+  if (!slice && bounds[0] == nullptr) unreadable(span, "an index is missing between '[' and ']'");
   Expr expr = make(slice ? Expr::Kind::kSlice : Expr::Kind::kIndex, span);
   expr.args = {std::move(base), bounds[0]};
   if (slice) expr.args.push_back(bounds[1]);

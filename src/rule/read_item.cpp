@@ -198,6 +198,7 @@ ast::TestDecl TreeReader::test(const TreeNode& node) {
 }
 
 ast::Item TreeReader::item(const TreeNode& node) {
+  incomplete_ = false;
   ast::Item result;
   result.extent = span(*node.children.front(), *node.children.back());
   for (const auto& child : node.children) {

@@ -99,7 +99,7 @@ PatternPtr TreeReader::primary_pattern(const TreeNode& node) {
   if (node.is_type<g::choice_pattern>()) {
     PatternPtr applied = choice(*node.children[0]);
     if (applied->kind != Pattern::Kind::kChoice && applied->kind != Pattern::Kind::kName) {
-      error(applied->span, "only operators can be applied to operands");
+      unreadable(applied->span, "only operators can be applied to operands");
     }
     result.args.push_back(std::move(applied));
   } else {

@@ -60,6 +60,7 @@ void sort_findings(std::vector<Finding>& findings) {
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
+  if (word.size() < 2) return {};  // any other letter would be near
   const std::string near = nearest(word, candidates);
   return near.empty() || near == word ? "" : "did you mean '" + near + "'?";
 }

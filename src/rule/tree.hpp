@@ -28,6 +28,8 @@ class TreeReader {
   TreeReader(SourcePtr source, const Scan& scan) : source_(std::move(source)), scan_(scan) {}
 
   ast::Item item(const TreeNode& node);
+  /// Whether a part of the last item could not be read, so that there is something else in its place.
+  bool incomplete() const { return incomplete_; }
   std::vector<Diagnostic> take_errors() { return std::move(errors_); }
 
  private:
@@ -80,9 +82,15 @@ class TreeReader {
     errors_.push_back({Severity::kError, std::move(span), std::move(message), {}, {}});
   }
 
+  void unreadable(Span span, std::string message) {
+    error(std::move(span), std::move(message));
+    incomplete_ = true;
+  }
+
   SourcePtr source_;
   const Scan& scan_;
   std::vector<Diagnostic> errors_;
+  bool incomplete_ = false;
 };
 
 }  // namespace fusewright::rule

@@ -1,3 +1,7 @@
+#include <chrono>
+#include <cstdlib>
+
+#include "fusewright/rule/lint.hpp"
 #include "tests/main/mutate.hpp"
 #include "tests/rule/helpers.hpp"
 
@@ -56,37 +60,92 @@ fuse tail requires target(x86) {
 
 }  // namespace
 
+namespace {
+
+enum class Came { kUnread, kWrong, kChecked };
+
+/// Reads, prints, checks and lints one text. Fails where an error has no place, or printing changes a file.
+Came take(const std::string& text) {
+  const auto wrong = [&](const std::vector<Diagnostic>& diagnostics) {
+    for (const Diagnostic& d : diagnostics) {
+      if (!d.span.valid()) FAIL(print_diagnostic(d) << "\nin:\n" << text);
+    }
+  };
+  Parsed parsed = parse_declarations(source(text));
+  if (!parsed.errors.empty()) {
+    const auto set = check_rules({parsed.file}, ops::OpTable::builtin(), parsed.errors);
+    if (set) FAIL("errors were lost in:\n" << text);
+    wrong(set.error().diagnostics);
+    return Came::kUnread;
+  }
+  const std::string printed = print_rules(parsed.file);
+  const auto again = parse_rules(source(printed));
+  if (!again) FAIL("printed:\n" << printed << "\n" << print_error(again.error()));
+  if (print_rules(*again) != printed) FAIL("printed:\n" << printed << "\nthen:\n" << print_rules(*again));
+  const auto set = check_rules({parsed.file}, ops::OpTable::builtin());
+  if (!set) {
+    wrong(set.error().diagnostics);
+    return Came::kWrong;
+  }
+  (void)lint_rules(*set);
+  return Came::kChecked;
+}
+
+std::vector<std::string> all_samples() {
+  std::vector<std::string> samples = kSamples;
+  for (const std::string folder : {"rules", "tests/lint", "tests/fail"}) {
+    for (const std::string& path : files_in(folder)) samples.push_back(read_text(path));
+  }
+  return samples;
+}
+
+}  // namespace
+
 TEST_CASE("a rule file that is nearly right is read, or an error with its place", "[rule]") {
   for (const std::string& sample : kSamples) check(sample);
-  std::vector<std::string> samples = kSamples;
-  for (const std::string& path : files_in("rules")) samples.push_back(read_text(path));
+  const std::vector<std::string> samples = all_samples();
   tests::Mutator mutate(samples, 21);
   int checked = 0, parsed = 0;
   for (int i = 0; i < 500; ++i) {
-    const std::string text = mutate(samples[mutate.below(samples.size())]);
-    INFO("text " << i << ":\n" << text);
-    const auto wrong = [&](const Error& error) {
-      const bool placed = !error.diagnostics.empty() && error.diagnostics[0].span.valid();
-      if (!placed || error.kind != ErrorKind::kInput) FAIL(print_error(error));
-    };
-    const auto file = parse_rules(source(text));
-    if (!file) {
-      wrong(file.error());
-      continue;
-    }
-    ++parsed;
-    const std::string printed = print_rules(*file);
-    const auto again = parse_rules(source(printed));
-    if (!again) FAIL("printed:\n" << printed << "\n" << print_error(again.error()));
-    if (print_rules(*again) != printed) FAIL("printed:\n" << printed << "\nthen:\n" << print_rules(*again));
-    const auto set = check_rules({*file}, ops::OpTable::builtin());
-    if (!set)
-      wrong(set.error());
-    else
-      ++checked;
+    const Came came = take(mutate(samples[mutate.below(samples.size())]));
+    parsed += came != Came::kUnread ? 1 : 0;
+    checked += came == Came::kChecked ? 1 : 0;
   }
   CHECK(parsed > 30);
   CHECK(checked > 5);
+}
+
+// In blocks of 10,000 texts of one to three declarations. FUSEWRIGHT_FUZZ is the number of blocks, FUSEWRIGHT_FUZZ_SEED
+// the first; the same block gives the same texts. FUSEWRIGHT_FUZZ_LAST is a file that always holds the last text.
+TEST_CASE("any number of rule files that are nearly right", "[.][slow]") {
+  const auto number = [](const char* name, unsigned otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+  };
+  std::vector<std::string> samples;
+  for (const std::string& sample : all_samples()) {
+    for (std::size_t at = 0; at < sample.size();) {
+      const std::size_t end = std::min(sample.find("\n\n", at), sample.size());
+      samples.push_back(sample.substr(at, end - at) + "\n");
+      at = end + 2;
+    }
+  }
+  const char* last = std::getenv("FUSEWRIGHT_FUZZ_LAST");
+  const unsigned seed = number("FUSEWRIGHT_FUZZ_SEED", 1), blocks = number("FUSEWRIGHT_FUZZ", 1);
+  for (unsigned block = seed; block < seed + blocks; ++block) {
+    tests::Mutator mutate(samples, block);
+    for (int i = 0; i < 10'000; ++i) {
+      std::string text = mutate(samples[mutate.below(samples.size())]);
+      for (std::size_t more = mutate.below(3); more > 0; --more) text += mutate(samples[mutate.below(samples.size())]);
+      if (last != nullptr) std::ofstream(last) << text;
+      const auto start = std::chrono::steady_clock::now();
+      take(text);
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      if (seconds.count() > 5) FAIL_CHECK("block " << block << " took " << seconds.count() << " s for:\n" << text);
+    }
+    std::printf("block %u\n", block);
+    std::fflush(stdout);
+  }
 }
 
 TEST_CASE("an op whose body leaves a result open is an error, also where classes look into bodies", "[rule]") {
