@@ -349,6 +349,33 @@ class Lowering {
   ExprContext& c_;
 };
 
+/// An extent as a list of one, which can hold a symbol too, where a number could not; null for what is no extent.
+ExprPtr extent(const Expr& expr) {
+  const bool dim = expr.kind == Expr::Kind::kCall && expr.text == "dim" && expr.args.size() == 2;
+  const bool index = expr.kind == Expr::Kind::kIndex && expr.args[0]->kind == Expr::Kind::kCall &&
+                     expr.args[0]->text == "shape" && expr.args[0]->args.size() == 1;
+  if (!dim && !index && expr.kind != Expr::Kind::kInt) return nullptr;
+  Expr at = leaf(Expr::Kind::kList, expr.span, {});
+  at.args = {dim || index ? expr.args[1] : share(expr)};
+  if (!dim && !index) return share(std::move(at));
+  Expr out = leaf(Expr::Kind::kCall, expr.span, "permute");
+  out.args = {dim ? expr.args[0] : expr.args[0]->args[0], share(std::move(at))};
+  return share(std::move(out));
+}
+
+/// `dim(x, 0) == dim(y, 1)` holds for two equal symbols, too.
+ExprPtr compare_extents(const ExprPtr& expr) {
+  if (expr == nullptr || expr->args.empty()) return expr;
+  Expr out = *expr;
+  for (auto& arg : out.args) arg = compare_extents(arg);
+  if (expr->kind != Expr::Kind::kBinary || (expr->text != "==" && expr->text != "!=")) return share(std::move(out));
+  const ExprPtr left = extent(*out.args[0]), right = extent(*out.args[1]);
+  const bool numbers =
+      left != nullptr && right != nullptr && left->kind == Expr::Kind::kList && right->kind == Expr::Kind::kList;
+  if (left != nullptr && right != nullptr && !numbers) out.args = {left, right};
+  return share(std::move(out));
+}
+
 }  // namespace
 
 const std::vector<std::string>& term_queries() {
@@ -366,7 +393,7 @@ ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context, KindSet wanted, co
   ExprPtr lowered = Lowering(context).lower(expr);
   const bool sound = context.reports.error_count() == errors;
   context.kinds = sound ? check_kinds(lowered, context, wanted, role) : kAnyKind;
-  return lowered;
+  return sound && context.place != ExprPlace::kBody ? compare_extents(lowered) : lowered;
 }
 
 const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name) {

@@ -115,6 +115,14 @@ class Lowering {
   std::uint32_t choice(const Pattern& pattern) {
     const Pattern& chosen = *pattern.args[choose(pattern.args.size())];
     if (pattern.as.text.empty()) return lower(chosen);
+    const auto is_number = [](const auto& arg) { return arg->kind == Pattern::Kind::kLiteral && arg->as.text.empty(); };
+    const auto numbers = std::count_if(pattern.args.begin(), pattern.args.end(), is_number);
+    if (numbers > 0 && static_cast<std::size_t>(numbers) < pattern.args.size()) {
+      c_.reports.error(pattern.as.span,
+                       "'" + pattern.as.text + "' would name a number in one alternative and a tensor in another");
+      out_.scope.bind(pattern.as, Binding::Kind::kTensor);
+      return lower(chosen);
+    }
     return rename(lower(chosen), pattern.as);
   }
 
@@ -129,7 +137,8 @@ class Lowering {
   std::uint32_t rename(std::uint32_t index, const ast::Name& name) {
     PatternNode& node = out_.variant.nodes[index];
     if (node.kind == PatternNode::Kind::kLiteral) {
-      c_.reports.error(name.span, "'" + name.text + "' would name a number in one alternative and a tensor in another");
+      out_.scope.bind(name, Binding::Kind::kAttr, {}, kNumbers);
+      node.literal.bind = name.text;
       return index;
     }
     if (node.name.empty()) {

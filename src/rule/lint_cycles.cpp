@@ -6,10 +6,10 @@ namespace fusewright::rule {
 
 namespace {
 
-constexpr std::size_t kLongest = 4;      // rules in a cycle that is looked for
-constexpr std::size_t kMostVariants = 16; // of a rule that is followed
-constexpr std::size_t kMostTerms = 300;  // reached from one rule
-constexpr std::size_t kLargest = 40;     // operators of a term that is followed
+constexpr std::size_t kLongest = 4;        // rules in a cycle that is looked for
+constexpr std::size_t kMostVariants = 16;  // of a rule that is followed
+constexpr std::size_t kMostTerms = 300;    // reached from one rule
+constexpr std::size_t kLargest = 40;       // operators of a term that is followed
 
 /// One rewrite as terms.
 struct Arrow {

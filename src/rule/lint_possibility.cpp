@@ -91,9 +91,21 @@ class Conditions {
     return set;
   }
 
+  /// `permute(x, [a])`, by which extents are compared, as the extent it stands for; a list of one as its element.
+  static Expr single(const Expr& expr) {
+    if (expr.kind == Kind::kList && expr.args.size() == 1) return *expr.args[0];
+    const bool extent = expr.kind == Kind::kCall && expr.text == "permute" && expr.args.size() == 2 &&
+                        expr.args[1]->kind == Kind::kList && expr.args[1]->args.size() == 1;
+    if (!extent) return expr;
+    Expr out = expr;
+    out.text = "dim";
+    out.args[1] = expr.args[1]->args[0];
+    return out;
+  }
+
   bool comparison(const Expr& expr, bool holds) {
-    const Expr& a = *expr.args[0];
-    const Expr& b = *expr.args[1];
+    const Expr a = single(*expr.args[0]);
+    const Expr b = single(*expr.args[1]);
     const bool negative = expr.text == "!=" || expr.text == "not in";
     if (expr.text == "==" || expr.text == "!=" || expr.text == "in" || expr.text == "not in") {
       if (const auto set = dtype_constant(b)) return narrow(text_of(a), holds == negative ? ~*set : *set);

@@ -131,12 +131,38 @@ TEST_CASE("the JSON of audit is as documented", "[cli][json]") {
 TEST_CASE("the JSON of check, test, fmt, compile and print is as documented", "[cli][json]") {
   Scratch scratch;
   const std::string rules = (source_dir() / "rules/fusion.fuse").string();
-  check_section(documented("## check"), {"check " + rules + " --json"});
+  const std::string slips = scratch.write("slips.fuse",
+                                          "rewrite slip exactness(factoring) {\n  match -(-x)\n  where rank(x) == 1, "
+                                          "rank(x) == 2\n  to x\n}\n");
+  check_section(documented("## check"), {"check " + rules + " --json", "check " + slips + " --json"});
   check_section(documented("## test"), {"test " + rules + " --json"});
   check_section(documented("## fmt"), {"fmt --check " + rules + " --json"});
   check_section(documented("## compile"),
                 {"compile " + view_model(scratch) + " --json --limit nodes=1 -o " + scratch.file("out")});
   check_section(documented("## print"), {"print " + kDigits, "print " + kDigits + " --after"});
+}
+
+TEST_CASE("warnings are data too, and end with 1 only where that is asked for", "[cli][json]") {
+  Scratch scratch;
+  const std::string slip =
+      scratch.write("slip.fuse",
+                    "rewrite slip exactness(factoring) {\n  match exp(log(x))\n"
+                    "  where rank(x) == 1, rank(x) == 2\n  to x\n"
+                    "  test { x: f32[2]  match exp(log(x)) }\n  reject { x: f32[2]  match x }\n}\n");
+  const Ran plain = run("check " + slip + " --json");
+  CHECK(plain.code == 0);
+  CHECK(plain.err.find("[impossible-guard]") != std::string::npos);
+  const json warnings = plain.json()["warnings"];
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0]["lint"] == "impossible-guard");
+  CHECK(warnings[0]["severity"] == "warning");
+  CHECK(warnings[0]["line"] == 3);
+  CHECK(warnings[0]["column"] == 23);
+  CHECK(warnings[0]["end_line"] == 3);
+  CHECK(warnings[0]["end_column"] == 35);
+  CHECK(warnings[0]["notes"][0]["column"] == 9);
+  CHECK(run("check " + slip + " --strict").code == 1);
+  CHECK(run("check " + (source_dir() / "rules").string() + " --strict").code == 0);
 }
 
 TEST_CASE("the JSON of errors is as documented, and their text goes to stderr all the same", "[cli][json]") {

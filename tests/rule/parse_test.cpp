@@ -144,3 +144,22 @@ TEST_CASE("no nesting and no chain is too long to be an error instead of a crash
     CHECK_FALSE(errors_of(text).empty());
   }
 }
+
+TEST_CASE("a file too long to be one of rules is refused as a whole", "[rule]") {
+  const Parsed parsed = parse_declarations(source(std::string((1U << 26) + 1, ' ')));
+  REQUIRE(parsed.errors.size() == 1);
+  CHECK(parsed.errors[0].message == "a rule file above 64 MiB");
+  CHECK(parsed.file.unread_include);
+}
+
+TEST_CASE("after a syntax error reading goes on at the next declaration, and says what it could not read", "[rule]") {
+  const Parsed parsed = parse_declarations(
+      source("/// Broken.\nop f(x) = x +\nop g(x) = f(x)\nruleset s {\n  opclass c = {\n  op h(x) = g(x)\n}\n"));
+  CHECK(parsed.errors.size() == 2);
+  CHECK(parsed.file.items.size() == 3);
+  CHECK(parsed.file.unread_names == std::vector<std::string>{"f", "c"});
+  // What is made of it is not reported as missing.
+  const auto set = check_rules({parsed.file}, ops::OpTable::builtin(), parsed.errors);
+  REQUIRE_FALSE(set.has_value());
+  CHECK(set.error().diagnostics.size() == 2);
+}
