@@ -15,7 +15,11 @@ namespace {
 
 std::string number_text(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return fmt::format("{}", value);
+  std::string text = fmt::format("{}", value);
+  // 2e-7, as people write it, not 2e-07.
+  const std::size_t exponent = text.find("e-0");
+  if (exponent != std::string::npos) text.erase(exponent + 2, 1);
+  return text;
 }
 
 std::string expr_text(const ExprPtr& expr) { return ops::print_expr(*expr); }
