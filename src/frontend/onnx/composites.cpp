@@ -95,12 +95,20 @@ bool narrow(Call& c, Value x) {
   return ops::bit_width(c.e.dtype(x)) < 32;
 }
 
+// Scales and biases have the shape of the normalised axes, those from `axis` on; extents of one may stand before.
+Value along_normalized(Call& c, Value v, std::int64_t axis) {
+  const Ints dims = c.e.dims(c.in(0));
+  Ints own = c.e.dims(v);
+  while (static_cast<std::int64_t>(own.size()) + axis > c.e.rank(c.in(0)) && own.front() == 1) own.erase(own.begin());
+  return c.e.align(c.e.reshape(v, own), {dims.begin() + axis, dims.end()});
+}
+
 Values layer_norm(Call& c) {
   const Value x = c.in(0);
   const Ints dims = c.e.dims(x);
   const std::int64_t axis = c.axis(c.int_attr("axis", -1), c.e.rank(x));
-  Values operands = {x, c.in(1)};
-  if (c.has(2)) operands.push_back(c.in(2));
+  Values operands = {x, along_normalized(c, c.in(1), axis)};
+  if (c.has(2)) operands.push_back(along_normalized(c, c.in(2), axis));
   Values results = c.e.op_results(narrow(c, x) ? "stashed_layer_norm" : "layer_norm", operands,
                                   {{"axis", axis}, {"epsilon", c.float_attr("epsilon", 1e-5f)}});
   Ints axes;
@@ -115,9 +123,10 @@ Values rms_norm(Call& c) {
   const Value x = c.in(0);
   const std::int64_t axis = c.axis(c.int_attr("axis", -1), c.e.rank(x));
   Attrs attrs = {{"epsilon", c.float_attr("epsilon", 1e-5f)}};
-  if (!narrow(c, x) && axis == c.e.rank(x) - 1) return {c.e.op("rms_norm", {x, c.in(1)}, attrs)};
+  const Value scale = along_normalized(c, c.in(1), axis);
+  if (!narrow(c, x) && axis == c.e.rank(x) - 1) return {c.e.op("rms_norm", {x, scale}, attrs)};
   attrs.set("axis", axis);
-  return {c.e.op("stashed_rms_norm", {x, c.in(1)}, attrs)};
+  return {c.e.op("stashed_rms_norm", {x, scale}, attrs)};
 }
 
 // ONNX Runtime's name for it, with the inverse of the root mean square as a second result.
