@@ -245,10 +245,10 @@ class Assigner {
     const auto first = std::ranges::find(takes_[row_[i]], true);
     const ops::OpId op = graph_[inside_.nodes()[part_[i]]].op;
     if (first != takes_[row_[i]].end()) {
-      const Segment& s = segments_[static_cast<std::size_t>(first - takes_[row_[i]].begin())];
-      const bool taken = !s.is_closure() && std::ranges::any_of(inside_.producers(part_[i]), [&](std::uint32_t p) {
-        return graph_[inside_.nodes()[p]].op == op;
-      });
+      const auto at = static_cast<std::size_t>(first - takes_[row_[i]].begin());
+      const Segment& s = segments_[at];
+      const auto stands_there = [&](std::uint32_t row) { return bool(takes_[row][at]); };
+      const bool taken = !s.is_closure() && std::any_of(row_.begin(), row_.begin() + i, stands_there);
       refusal_ = taken
                      ? fmt::format("`{}` has its {}, and here is another", s.text, op_name(i))
                      : fmt::format("{} would have to stand behind `{}`, where no segment takes it", op_name(i), s.text);
