@@ -22,6 +22,8 @@ void add_compile(CLI::App& app, Outcome& outcome);
 void add_print(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
 void add_fmt(CLI::App& app, Outcome& outcome);
+void add_lsp(CLI::App& app, Outcome& outcome);
+void add_watch(CLI::App& app, Outcome& outcome);
 void add_test(CLI::App& app, Outcome& outcome);
 void add_prove(CLI::App& app, Outcome& outcome);
 

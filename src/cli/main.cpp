@@ -36,6 +36,8 @@ cli::Outcome run(int argc, char** argv) {
   cli::add_compile(app, outcome);
   cli::add_check(app, outcome);
   cli::add_fmt(app, outcome);
+  cli::add_lsp(app, outcome);
+  cli::add_watch(app, outcome);
   cli::add_test(app, outcome);
   cli::add_prove(app, outcome);
   for (CLI::App* command : app.get_subcommands({}))

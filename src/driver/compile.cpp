@@ -66,6 +66,22 @@ Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Ph
       {c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);
 }
 
+Result<Compilation> begin(const CompileOptions& options) {
+  Compilation c;
+  FW_TRY(const Backend* backend, find_backend(options.device));
+  FW_TRY(c.device, device_for(options, *backend));
+  return c;
+}
+
+/// Plans what was read.
+Status finish(const CompileOptions& options, Compilation& c, Phases& phases) {
+  FW_TRY(plan::Plan plan, choose_plan(options, c, phases));
+  for (const std::string& reason : plan.extraction.stop_reasons) c.stop_reasons.push_back(reason);
+  c.plan = std::make_shared<const plan::Plan>(std::move(plan));
+  phases.end();
+  return {};
+}
+
 Result<std::vector<kernel::Kernel>> lower_groups(const Compilation& c, bool prepack) {
   std::vector<kernel::Kernel> kernels;
   for (const plan::Group& group : c.plan->groups) {
@@ -85,21 +101,25 @@ Result<std::vector<kernel::Kernel>> lower_groups(const Compilation& c, bool prep
 }  // namespace
 
 Result<Compilation> plan(const CompileOptions& options) {
-  Compilation c;
+  FW_TRY(Compilation c, begin(options));
   Phases phases(options, c);
-  FW_TRY(const Backend* backend, find_backend(options.device));
-  FW_TRY(c.device, device_for(options, *backend));
-
   phases.begin("rules");
   FW_TRY(c.rules, load_rules(options.rules, options.builtin_rules));
 
   phases.begin("import");
   FW_TRY(c.imported, import_model(options, c.rules->table));
 
-  FW_TRY(plan::Plan plan, choose_plan(options, c, phases));
-  for (const std::string& reason : plan.extraction.stop_reasons) c.stop_reasons.push_back(reason);
-  c.plan = std::make_shared<const plan::Plan>(std::move(plan));
-  phases.end();
+  FW_TRY_STATUS(finish(options, c, phases));
+  return c;
+}
+
+Result<Compilation> plan_imported(const CompileOptions& options, std::shared_ptr<const rule::RuleSet> rules,
+                                  graph::Graph imported) {
+  FW_TRY(Compilation c, begin(options));
+  Phases phases(options, c);
+  c.rules = std::move(rules);
+  c.imported = std::move(imported);
+  FW_TRY_STATUS(finish(options, c, phases));
   return c;
 }
 

@@ -55,6 +55,9 @@ struct Compilation {
 Result<Compilation> compile(const CompileOptions& options);
 /// The same without kernels.
 Result<Compilation> plan(const CompileOptions& options);
+/// The same of a model that was read over the operators of these rules.
+Result<Compilation> plan_imported(const CompileOptions& options, std::shared_ptr<const rule::RuleSet> rules,
+                                  graph::Graph imported);
 
 /// One row of the backend table.
 struct Backend {
