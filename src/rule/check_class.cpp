@@ -167,8 +167,13 @@ class ClassResolver {
       return;
     }
     need(*decl.value);
+    const std::size_t errors = reports_.error_count();
     classes_.sets[name] = filter(resolve_class(*decl.value, table_, classes_, reports_), decl.where, table_, reports_);
     classes_.places[name] = decl.name.span;
+    if (reports_.error_count() > errors) {
+      reports_.unread({name}, false);  // what is in it is not known
+      return;
+    }
     if (classes_.sets[name].ops.empty())
       reports_.warning("empty-class", decl.name.span, "the class '" + name + "' is empty");
   }

@@ -176,7 +176,8 @@ class Lowering {
     }
     if (base.kind == Expr::Kind::kName && c_.scope.contains(base.text)) {
       c_.reports.error(expr->span,
-                       "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes");
+                       "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes",
+                       find_function(expr->text) == nullptr ? "" : "write " + expr->text + "(" + base.text + ")");
       return expr;
     }
     Expr out = *expr;

@@ -187,6 +187,7 @@ class Lowering {
     }
     if (node.ops.ops.empty()) {  // reported; whatever is inside may still be wrong on its own
       for (std::size_t i = 1; i < pattern.args.size(); ++i) lower(*pattern.args[i]);
+      bind_node(pattern.as, node);
       return add({});
     }
     for (std::size_t i = 1; i < pattern.args.size(); ++i) {
@@ -337,9 +338,11 @@ OpSet resolve_application(const ast::Name& name, const Pattern* choice, std::siz
       if (operand_count_fits(info, operands) && has_attrs(info, attrs)) set.ops.push_back(op);
     }
     if (set.ops.empty()) {
-      context.reports.error(span, "no operator of class " + name.text + " takes " + std::to_string(operands) +
-                                      (operands == 1 ? " operand" : " operands") +
-                                      (attrs.empty() ? "" : " and these attributes"));
+      context.reports.unknown(span, name.text,
+                              "no operator of class " + name.text + " takes " + std::to_string(operands) +
+                                  (operands == 1 ? " operand" : " operands") +
+                                  (attrs.empty() ? "" : " and these attributes"),
+                              {});
     }
     return set;
   }

@@ -61,6 +61,7 @@ std::string operands_text(const Pattern& pattern) {
 }
 
 std::string choice_text(const Pattern& pattern) {
+  if (pattern.kind != Pattern::Kind::kChoice) return "(" + pattern_text(pattern, kPatternSum) + ")";
   std::string text;
   for (const auto& arg : pattern.args) text += (text.empty() ? "" : " | ") + pattern_text(*arg, kPatternSum);
   return "(" + text + ")";

@@ -163,3 +163,9 @@ TEST_CASE("after a syntax error reading goes on at the next declaration, and say
   REQUIRE_FALSE(set.has_value());
   CHECK(set.error().diagnostics.size() == 2);
 }
+
+TEST_CASE("one operator in parentheses that is applied prints as it was", "[rule]") {
+  const std::string text = "rewrite r {\n  match (exp)(x)\n  to x\n}\n";
+  CHECK(print_rules(parse(text)) == text);
+  CHECK(print_rules(parse("opclass c = elementwise - {exp}\n")) == "opclass c = elementwise - exp\n");
+}
