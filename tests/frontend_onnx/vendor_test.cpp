@@ -112,6 +112,17 @@ TEST_CASE("a normalisation of a sum gives the sum as well", "[onnx]") {
   check_equal(fused, plain);
 }
 
+TEST_CASE("a normalisation older than the standard one has the type of its scale, which may have unit axes in front",
+          "[onnx]") {
+  Model old(16);
+  old.input("x", {"2", "3", "4"}, TensorProto::FLOAT16).input("s", {"1", "1", "4"}).output("y");
+  old.node("LayerNormalization", {"x", "s"}, {"y"});
+  const auto graph = load(old);
+  INFO(error_of(graph));
+  REQUIRE(graph.has_value());
+  CHECK(ops::to_string(graph->outputs[0].type) == "f32[2,3,4]");
+}
+
 TEST_CASE("attention is three products, split into heads", "[onnx]") {
   const std::vector<std::vector<std::string>> shapes = {{"2", "3", "8"}, {"8", "24"}, {"24"}};
   Model fused = inputs(shapes);

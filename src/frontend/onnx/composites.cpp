@@ -104,7 +104,10 @@ Value along_normalized(Call& c, Value v, std::int64_t axis) {
 }
 
 Values layer_norm(Call& c) {
-  const Value x = c.in(0);
+  // Before it was standard, ONNX Runtime's own gave a result of the scale's type.
+  const DType result = c.e.dtype(c.in(1));
+  const bool widens = c.opset < 17 && ops::bit_width(result) > ops::bit_width(c.e.dtype(c.in(0)));
+  const Value x = widens ? c.e.convert(c.in(0), result) : c.in(0);
   const Ints dims = c.e.dims(x);
   const std::int64_t axis = c.axis(c.int_attr("axis", -1), c.e.rank(x));
   Values operands = {x, along_normalized(c, c.in(1), axis)};
