@@ -161,6 +161,12 @@ class Lowering {
     return share(leaf(Expr::Kind::kName, span, node + "." + attr));
   }
 
+  std::vector<Note> bound_at(const std::string& name) const {
+    const auto at = c_.scope.find(name);
+    if (at == c_.scope.end() || !at->second.span.valid()) return {};
+    return {{at->second.span, "it is bound here"}};
+  }
+
   bool is_node(const Expr& expr) const {
     if (expr.kind != Expr::Kind::kName) return false;
     const auto at = c_.scope.find(expr.text);
@@ -177,7 +183,8 @@ class Lowering {
     if (base.kind == Expr::Kind::kName && c_.scope.contains(base.text)) {
       c_.reports.error(expr->span,
                        "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes",
-                       find_function(expr->text) == nullptr ? "" : "write " + expr->text + "(" + base.text + ")");
+                       find_function(expr->text) == nullptr ? "" : "write " + expr->text + "(" + base.text + ")",
+                       bound_at(base.text));
       return expr;
     }
     Expr out = *expr;
@@ -247,7 +254,9 @@ class Lowering {
 
   ExprPtr role_axis(const Expr& expr, const RoleRow& role) {
     if (expr.args.size() != 1 || !is_node(*expr.args[0])) {
-      c_.reports.error(expr.span, expr.text + " takes a convolution that was given a name with 'as'");
+      const bool named = expr.args.size() == 1 && expr.args[0]->kind == Expr::Kind::kName;
+      c_.reports.error(expr.span, expr.text + " takes a convolution that was given a name with 'as'", {},
+                       named ? bound_at(expr.args[0]->text) : std::vector<Note>());
       return children(expr);
     }
     Expr position = leaf(Expr::Kind::kInt, expr.span, {});
@@ -331,7 +340,8 @@ class Lowering {
   void take_rest(const ops::OpInfo& info, const std::string& node, const Span& span, std::set<std::string>& given) {
     const auto at = c_.scope.find(node);
     if (at == c_.scope.end() || at->second.ops.ops.empty()) {
-      c_.reports.error(span, "'.." + node + "' takes the attributes of a node that was given a name with 'as'");
+      c_.reports.error(span, "'.." + node + "' takes the attributes of a node that was given a name with 'as'", {},
+                       bound_at(node));
       return;
     }
     c_.used.insert(node);
