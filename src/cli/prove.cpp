@@ -22,6 +22,7 @@ struct ProveArguments {
   bool strict = false, json = false, mutate = false;
   std::string explained;
   int threads = 0;
+  std::uint64_t terms = prove::Budget().terms_per_level;
 };
 
 /// Every rule broken in every way; fails when one is neither refuted nor explained.
@@ -47,6 +48,7 @@ Result<int> prove_rules(const ProveArguments& args) {
   prove::Options options;
   options.only = args.only;
   options.threads = args.threads;
+  options.budget.terms_per_level = args.terms;
   options.files = driver::sources_under(*rules, args.rules);
   if (options.files.empty()) return fail(fmt::format("{}: no rule files", fmt::join(args.rules, ", ")));
   const auto progress = progress_line();
@@ -90,6 +92,10 @@ void add_prove(CLI::App& app, Outcome& outcome) {
                   "threads to work with, 0 for one on each core; verdicts do not depend on it")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
+  command.add_option("--terms", args->terms, "most terms of one rank: the widest space that has no more is searched")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
   CLI::Option* mutate = command.add_flag(
       "--mutate", args->mutate, "break every rewrite in every way, and print which broken ones are refuted (Markdown)");
   command

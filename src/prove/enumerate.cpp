@@ -181,7 +181,7 @@ class Enumerator {
 
   bool run(const Type& root) {
     // More than one operand under an implied broadcast is left to the small shapes.
-    peels_ = root.rank() <= 1 ? 2 : 1;
+    peels_ = !space_.repeats ? 0 : root.rank() <= 1 ? 2 : 1;
     node(variant_.roots[0], root, [&](std::uint32_t made) {
       draft_.root = made;
       if (!visit_(draft_)) stopped_ = true;

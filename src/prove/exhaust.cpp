@@ -20,6 +20,7 @@ struct Tier {
   std::vector<std::int64_t> extents;
   std::vector<DType> dtypes;
   std::vector<Shape> shapes = {};
+  bool repeats = true;  ///< see Space
 };
 
 /// The spaces for one rank, widest first: the first that is small enough is searched, and searched whole.
@@ -54,13 +55,15 @@ const std::vector<Level>& levels() {
           {to_two, kinds},
           {to_two, one},
           {to_two, one, {{1, 2, 3}, {2, 1, 2}, {2, 2, 1}}},
-          {two, one, {{2, 2, 3}}}}},
+          {two, one, {{2, 2, 3}}},
+          {two, one, {{2, 2, 3}}, false}}},
         {"rank 4",
          4,
          {{to_three, one},
           {to_two, one},
           {to_two, one, {{1, 2, 2, 3}, {2, 1, 2, 2}, {2, 2, 1, 2}}},
-          {two, one, {{1, 2, 2, 2}}}}}};
+          {two, one, {{1, 2, 2, 2}}},
+          {two, one, {{1, 2, 2, 2}}, false}}}};
   }();
   return kLevels;
 }
@@ -80,6 +83,7 @@ std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, 
   std::string extents = fmt::format("{}", tier.extents.front());
   if (tier.extents.size() > 1) extents += fmt::format("-{}", tier.extents.back());
   if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
+  if (!tier.repeats) extents += ", none repeated";
   const std::string dtypes =
       tier.dtypes.size() == 1 ? std::string(ops::name(tier.dtypes[0])) : fmt::format("{} dtypes", tier.dtypes.size());
   return fmt::format("{} (extents {}, {}): {}{}", level.name, extents, dtypes, tried,
@@ -153,9 +157,10 @@ class LevelSearch {
       one_in = 0;
     }
     if (one_in == 0) {  // even the narrowest is too large: evenly spaced ones of it
-      const bool counted = list(level, *tier, 0, kMostCounted, terms);
+      const std::uint64_t most = kMostCounted * budget_.terms_per_level;
+      const bool counted = list(level, *tier, 0, most, terms);
       one_in = listed_ / budget_.terms_per_level + (counted ? 1 : 2);
-      list(level, *tier, one_in, kMostCounted, terms);
+      list(level, *tier, one_in, most, terms);
     }
     std::vector<std::pair<std::int64_t, std::size_t>> order;
     for (std::size_t i = 0; i < terms.size(); ++i) order.emplace_back(terms[i].size(), i);
@@ -172,7 +177,7 @@ class LevelSearch {
   }
 
  private:
-  static constexpr std::uint64_t kMostCounted = 50'000;
+  static constexpr std::uint64_t kMostCounted = 8;   // times the terms allowed, where some of them are taken
   static constexpr std::uint64_t kWorkPerTerm = 50;  // ways to get a value that are tried for each term allowed
 
   /// Every `step`-th term of the space, none for 0. @returns false when there are more than `most`, or not all are
@@ -181,6 +186,7 @@ class LevelSearch {
             std::vector<Instance>& terms) {
     Space space;
     space.extents = tier.extents;
+    space.repeats = tier.repeats;
     terms.clear();
     listed_ = 0;
     std::uint64_t work = kWorkPerTerm * most;

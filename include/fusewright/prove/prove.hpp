@@ -12,7 +12,7 @@ namespace fusewright::prove {
 
 /// How much is tried of one rule. Counts, so that the same rules give the same report on every machine.
 struct Budget {
-  std::uint64_t terms_per_level = 5000;  ///< of one rank: the widest space with no more is searched, and searched whole
+  std::uint64_t terms_per_level = 2000;  ///< of one rank: the widest space with no more is searched, and searched whole
 };
 
 struct Options {

@@ -12,6 +12,7 @@ namespace fusewright::prove {
 struct Space {
   std::int64_t max_rank = 4;                      ///< of any tensor in an instance
   std::vector<std::int64_t> extents = {1, 2, 3};  ///< of an axis
+  bool repeats = true;                            ///< operands of elementwise operators may be repeated as in NumPy
   /// Where set, extents are symbols instead: for each new axis a fresh one, numbered by this counter, or the one that
   /// all may share, or one.
   std::uint32_t* symbols = nullptr;
