@@ -15,11 +15,11 @@ namespace {
 
 using Paths = std::set<std::string>;
 
-/// Leaves: "groups[].name". Keys of `phases` are free, and so is what follows below `skip`.
+/// Leaves: "groups[].name". Keys of `phases` and `choices` are free, and so is what follows below `skip`.
 void collect(const json& value, const std::string& at, Paths& out) {
   if (value.is_object()) {
     for (const auto& [key, inner] : value.items())
-      collect(inner, (at.empty() ? "" : at + ".") + (at == "phases" ? "*" : key), out);
+      collect(inner, (at.empty() ? "" : at + ".") + (at == "phases" || at == "choices" ? "*" : key), out);
   } else if (value.is_array()) {
     for (const json& inner : value) collect(inner, at + "[]", out);
   } else {
@@ -136,6 +136,7 @@ TEST_CASE("the JSON of check, test, fmt, compile and print is as documented", "[
                                           "rank(x) == 2\n  to x\n}\n");
   check_section(documented("## check"), {"check " + rules + " --json", "check " + slips + " --json"});
   check_section(documented("## test"), {"test " + rules + " --json"});
+  check_section(documented("## extract"), {"extract " + (source_dir() / "examples/egraph.json").string() + " --json"});
   check_section(documented("## fmt"), {"fmt --check " + rules + " --json"});
   check_section(documented("## compile"),
                 {"compile " + view_model(scratch) + " --json --limit nodes=1 -o " + scratch.file("out")});
