@@ -90,6 +90,10 @@ class Solver {
   void start() {
     const Choice trees = tree_costs(net(), net().cost).choice;
     take(reduced_, trees);
+    if (net().nodes() == net().classes()) {  // nothing to choose
+      proved_ = true;
+      return;
+    }
     take_improved(greedy_dag(net(), net().cost, limit_.part(0.3)));
     take_improved(trees);
   }

@@ -151,7 +151,7 @@ TEST_CASE("e-graphs that cannot be read say what is wrong and where", "[extract]
   const auto node = [](const std::string& members) {
     return "{\n\"nodes\": {\n \"n\": {" + members + "}},\n\"root_eclasses\": [\"c\"]}";
   };
-  CHECK_THAT(read_error("{\n nodes"), Contains("g.json:2:2") && Contains("no JSON"));
+  CHECK_THAT(read_error("{\n nodes"), Contains("g.json:2:") && Contains("no JSON"));
   CHECK_THAT(read_error("[]"), Contains("an object"));
   CHECK_THAT(read_error("{}"), Contains("'nodes'"));
   CHECK_THAT(read_error(R"({"nodes": {}})"), Contains("'root_eclasses'"));
