@@ -103,7 +103,7 @@ void add_extract(CLI::App& app, Outcome& outcome) {
   CLI::App& command =
       add_command(app, outcome, "extract", "Choose the cheapest nodes of an e-graph, each paid once, with a bound",
                   "  fusewright extract egraph.json\n"
-                  "  fusewright extract egraph.json --time 60 --json   # what is chosen for each class\n"
+                  "  fusewright extract egraph.json --time 60 --json   # each class with its node\n"
                   "\nCtrl-C ends the search with the best choice so far.\n",
                   args, extract_file);
   command.add_option("file", args->file, "e-graph as JSON: nodes with op, cost, children and eclass; root_eclasses")
