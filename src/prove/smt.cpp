@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned kWork = 3'000'000;       // of one question, in the solver's own units: the same on every machine
 constexpr std::uint64_t kMostTerms = 4000;  // of one root type; a rule with more is left to the bounded search
 constexpr std::uint64_t kMostProofs = 1500;
-constexpr std::uint64_t kEnoughProofs = 150;  // of ranks to 2; higher ones are left out then
+constexpr std::uint64_t kEnoughProofs = 150;  // of the ranks that must be; higher ones are left out then
 constexpr std::uint64_t kMostWays = 200'000;  // to get a value, that are tried for one root type
 
 /// What came of all terms of one form.
@@ -91,13 +91,26 @@ bool try_terms(const rule::RuleSet& rules, const LoneRule& rule, const Type& roo
   return !progress.failed;
 }
 
+/// The rank up to which terms must be proved for the rule to be: convolutions and windows have an axis to slide along
+/// from three on.
+std::int64_t least_rank(const rule::RuleSet& rules, const LoneRule& rule) {
+  for (const rule::RewriteVariant& variant : rule.rule->variants)
+    for (const rule::PatternNode& node : variant.nodes)
+      for (const ops::OpId op : node.ops.ops) {
+        const ops::OpClass c = (*rules.table)[op].op_class;
+        if (c == ops::OpClass::kConvolution || c == ops::OpClass::kWindow) return 3;
+      }
+  return 2;
+}
+
 /// Terms of every rank with symbols for extents.
 std::string over_shapes(const rule::RuleSet& rules, const LoneRule& rule, Theory theory,
                         const std::vector<DType>& dtypes, const std::string& name) {
+  const std::int64_t least = least_rank(rules, rule);
   Progress progress;
   std::int64_t highest = -1;
   for (std::int64_t rank = 0; rank <= 4 && !progress.failed; ++rank) {
-    if (highest == 2 && progress.proved > kEnoughProofs) break;
+    if (highest >= least && progress.proved > kEnoughProofs) break;
     for (const DType dtype : dtypes) {
       std::uint32_t symbols = 0;
       Space space;
@@ -105,11 +118,11 @@ std::string over_shapes(const rule::RuleSet& rules, const LoneRule& rule, Theory
       const std::uint64_t before = progress.proved;
       for (ops::Shape& shape : shapes_of_rank(rank, space))
         if (!try_terms(rules, rule, Type::tensor(dtype, std::move(shape)), space, theory, progress)) break;
-      if (progress.failed && rank <= 2) return {};
+      if (progress.failed && rank <= least) return {};
       if (progress.proved > before && !progress.failed) highest = rank;
     }
   }
-  if (highest < 0 || !progress.general) return {};
+  if (highest < 0 || (least > 2 && highest < least) || !progress.general) return {};
   return fmt::format("{}, symbolic extents to rank {} ({} terms)", name, highest, progress.proved);
 }
 
