@@ -92,16 +92,37 @@ std::expected<Schedule, Refusal> fit_part(const Region& part, const Target& targ
   return *std::move(best);
 }
 
+namespace {
+
+// Loops over the same extents, each of which reads a whole tensor that another reads too: one loop reads it once.
+bool is_one_loop(const Region& region, const std::vector<Part>& parts) {
+  if (std::ranges::any_of(parts, [](const Part& part) { return part.region.outputs.empty(); })) return false;
+  const auto& dims = parts.front().region[parts.front().region.outputs.front()].dims;
+  std::vector<std::size_t> readers(region.captures, 0);
+  for (const Part& part : parts)
+    for (const std::uint32_t capture : part.captures) ++readers[capture];
+  return std::ranges::all_of(parts, [&](const Part& part) {
+    return part.region[part.region.outputs.front()].dims == dims &&
+           std::ranges::any_of(part.captures, [&](std::uint32_t capture) {
+             return readers[capture] > 1 && region.values[capture].dims == dims;
+           });
+  });
+}
+
+}  // namespace
+
 Fit fit_horizontal(const Region& region, const Target& target) {
   const std::vector<Part> parts = independent_parts(region);
   if (parts.size() < 2) return refuse("there are no independent parts");
   Schedule s;
   s.kind = Template::kHorizontal;
+  bool loops = true;
   Resources& r = s.resources;
   r.launches = 0;
   for (const Part& part : parts) {
     auto one = fit_part(part.region, target);
     if (!one) return std::unexpected(one.error());
+    loops = loops && one->kind == Template::kLoop;
     if (target.family == Target::Family::kGpu) {
       // Blocks of one launch have one size, and parts are told apart by the block's number alone.
       if (one->kind == Template::kContract || one->kind == Template::kConv)
@@ -120,6 +141,7 @@ Fit fit_horizontal(const Region& region, const Target& target) {
     r.reread_bytes += one->resources.reread_bytes;
     r.launches = std::max(r.launches, one->resources.launches);
   }
+  if (loops && is_one_loop(region, parts)) return refuse("one loop reads what its parts share once");
   // Each part reads what it shares with others by itself.
   std::vector<bool> read(region.captures, false);
   for (const Part& part : parts)

@@ -119,6 +119,20 @@ TEST_CASE("many values alive at once are split among kernels", "[extract]") {
                     [](const plan::Cut& c) { return c.reason.find("values alive") != std::string::npos; }));
 }
 
+TEST_CASE("siblings over one tensor are one loop that reads it once, on a GPU too", "[extract]") {
+  const auto gpu = cost::load_device((tests::source_dir() / "backends/devices/h200.json").string());
+  REQUIRE(gpu.has_value());
+  Model m;
+  const Value x = m.in({300, 70});
+  const Value sine = m.op("sin", {x}), cosine = m.op("cos", {x});
+  m.builder.set_results({sine, cosine});
+  const auto plan = extract::plan_fusion(m.graph, library(), *gpu);
+  REQUIRE(plan.has_value());
+  REQUIRE(plan->groups.size() == 1);
+  CHECK(plan->groups.front().schedule.kind == ops::Template::kLoop);
+  CHECK(plan->groups.front().bytes == 3 * 4 * 300 * 70);
+}
+
 TEST_CASE("a residual goes with the convolution before it, whoever reads it", "[extract]") {
   Model m;
   Value x = m.in({1, 16, 28, 28});

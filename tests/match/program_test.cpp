@@ -59,12 +59,4 @@ TEST_CASE("one name twice is one class, an attribute twice is one value", "[matc
   CHECK(text.find("r4 is r3") != std::string::npos);
 }
 
-TEST_CASE("a rewrite of several roots is refused by name", "[match]") {
-  const rule::RuleSet rules = rules_of(R"(
-    rewrite two-roots { match exp(x) match neg(x) to exp(x), neg(x) })");
-  const auto program = compile(rules);
-  REQUIRE_FALSE(program.has_value());
-  CHECK(print_error(program.error()).find("two-roots") != std::string::npos);
-}
-
 }  // namespace fusewright::match
