@@ -76,7 +76,7 @@ std::vector<bool> Edges::hot_inputs(const std::vector<Value>& inputs) const {
   return hot;
 }
 
-// Whether the reader also depends on the writer by way of another group.
+// Whether the reader also depends on the writer by way of another group: one that runs between them.
 bool Edges::cyclic(std::size_t writer, std::size_t reader) const {
   std::set<std::size_t> seen;
   std::vector<std::size_t> stack{writer};
@@ -88,7 +88,7 @@ bool Edges::cyclic(std::size_t writer, std::size_t reader) const {
       if (readers == readers_.end()) continue;
       for (const std::size_t next : readers->second) {
         if (next == reader && at != writer) return true;
-        if (next != reader && seen.insert(next).second) stack.push_back(next);
+        if (next < reader && seen.insert(next).second) stack.push_back(next);
       }
     }
   }
