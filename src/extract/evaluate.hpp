@@ -138,7 +138,7 @@ class Budget {
   std::string spent() const;
 
  private:
-  static constexpr std::size_t kMostEffort = 400'000;  // a few seconds
+  static constexpr std::size_t kMostEffort = 1'000'000;  // a few seconds
 
   const Evaluator& evaluator_;
   const FusionOptions& options_;
