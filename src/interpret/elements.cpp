@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fusewright/ops/float_format.hpp"
 #include "fusewright/support/check.hpp"
 
 namespace fusewright::interpret {
@@ -34,22 +35,15 @@ void encode_as(std::byte* data, std::int64_t begin, std::int64_t end, const In* 
 
 // The half-precision formats in their normal range, where the bits of the double only need to be shifted and rounded;
 // everything else goes the long way.
-struct Half {
-  int exponent_bits;
-  int mantissa_bits;
-};
-
-Half half_format(DType dtype) { return dtype == DType::kF16 ? Half{5, 10} : Half{8, 7}; }
-
 bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 // False when the value is not in the normal range, before or after rounding.
-bool encode_normal(Half format, double value, std::uint16_t& out) {
+bool encode_normal(const ops::FloatFormat& format, double value, std::uint16_t& out) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const int drop = 52 - format.mantissa_bits;
   const std::uint64_t magnitude = bits & 0x7fff'ffff'ffff'ffffULL;
   const std::uint64_t rounded = (magnitude + ((1ULL << (drop - 1)) - 1) + (magnitude >> drop & 1)) >> drop;
-  const int bias = (1 << (format.exponent_bits - 1)) - 1;
+  const int bias = format.bias();
   const std::int64_t exponent = static_cast<std::int64_t>(rounded >> format.mantissa_bits) - 1023 + bias;
   const bool normal = static_cast<std::int64_t>(magnitude >> 52) - 1023 + bias >= 1;
   if (!normal || exponent < 1 || exponent >= (1 << format.exponent_bits) - 1) return false;
@@ -59,10 +53,10 @@ bool encode_normal(Half format, double value, std::uint16_t& out) {
   return true;
 }
 
-bool decode_normal(Half format, std::uint16_t bits, double& out) {
+bool decode_normal(const ops::FloatFormat& format, std::uint16_t bits, double& out) {
   const int exponent = (bits & 0x7fff) >> format.mantissa_bits;
   if (exponent == 0 || exponent == (1 << format.exponent_bits) - 1) return false;
-  const int bias = (1 << (format.exponent_bits - 1)) - 1;
+  const int bias = format.bias();
   const auto mantissa = static_cast<std::uint64_t>(bits & ((1 << format.mantissa_bits) - 1));
   out = std::bit_cast<double>(static_cast<std::uint64_t>(bits >> 15) << 63 |
                               static_cast<std::uint64_t>(exponent - bias + 1023) << 52 |
@@ -101,7 +95,7 @@ void decode_floats(const Tensor& tensor, std::int64_t begin, std::int64_t end, d
   if (tensor.dtype == DType::kF64) return decode_as<double>(data, begin, end, out);
   const bool half = is_half(tensor.dtype);
   for (std::int64_t i = begin; i < end; ++i, ++out)
-    if (!half || !decode_normal(half_format(tensor.dtype), load<std::uint16_t>(data, i), *out))
+    if (!half || !decode_normal(*ops::float_format(tensor.dtype), load<std::uint16_t>(data, i), *out))
       *out = ops::get_double(tensor, i);
 }
 
@@ -119,7 +113,7 @@ void encode_floats(Tensor& tensor, std::int64_t begin, std::int64_t end, const d
   const bool half = is_half(tensor.dtype);
   for (std::int64_t i = begin; i < end; ++i, ++values) {
     std::uint16_t bits = 0;
-    if (half && encode_normal(half_format(tensor.dtype), *values, bits))
+    if (half && encode_normal(*ops::float_format(tensor.dtype), *values, bits))
       store(data, i, bits);
     else
       ops::set_double(tensor, i, *values);

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "fusewright/ops/float_format.hpp"
 #include "fusewright/support/check.hpp"
 #include "src/interpret/node.hpp"
 #include "src/interpret/parallel.hpp"
@@ -111,8 +112,7 @@ Result<Tensors> eval_reduce_precision(const NodeCall& call) {
   if (!supported)
     return fail(ErrorKind::kUnsupported,
                 "reduce_precision of " + std::string(ops::name(dtype)) + " cannot be evaluated");
-  const int mantissa = dtype == DType::kF64 ? 52 : dtype == DType::kF32 ? 23 : dtype == DType::kF16 ? 10 : 7;
-  const int exponent = ops::bit_width(dtype) - 1 - mantissa;
+  const auto [exponent, mantissa, finite_only] = *ops::float_format(dtype);
   const int drop = std::max<int>(0, mantissa - static_cast<int>(call.integer("mantissa_bits")));
   const int bits = static_cast<int>(std::min<std::int64_t>(exponent, call.integer("exponent_bits")));
   const std::int64_t bias = (std::int64_t{1} << (exponent - 1)) - 1;

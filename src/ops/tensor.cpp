@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "fusewright/ops/float_format.hpp"
 #include "fusewright/support/check.hpp"
 #include "fusewright/support/ids.hpp"
 
@@ -14,46 +15,13 @@ namespace {
 
 constexpr std::size_t kLargestCompared = 4096;  // bytes; larger constants are equal only to themselves
 
-// A floating-point format narrower than f32.
-struct Small {
-  int exponent_bits;
-  int mantissa_bits;
-  bool finite_only;  // f8e4m3fn: no infinities, and only the all-ones pattern is NaN
-};
-
-Small small_format(DType dtype) {
-  switch (dtype) {
-    case DType::kF16: return {5, 10, false};
-    case DType::kBF16: return {8, 7, false};
-    case DType::kF8E5M2: return {5, 2, false};
-    case DType::kF8E4M3FN: return {4, 3, true};
-    case DType::kPred:
-    case DType::kS8:
-    case DType::kS16:
-    case DType::kS32:
-    case DType::kS64:
-    case DType::kU8:
-    case DType::kU16:
-    case DType::kU32:
-    case DType::kU64:
-    case DType::kF32:
-    case DType::kF64:
-    case DType::kS4:
-    case DType::kU4:
-    case DType::kC64:
-    case DType::kC128: break;
-  }
-  FW_CHECK(false) << name(dtype) << " is not a small float";
-  return {};
-}
-
 // Rounds to nearest even from the exact double, so there is no double rounding through f32.
-std::uint32_t encode_small(const Small& format, double value) {
+std::uint32_t encode_small(const FloatFormat& format, double value) {
   const int width = format.exponent_bits + format.mantissa_bits;
   const std::uint32_t sign = std::signbit(value) ? 1U << width : 0;
   const std::uint32_t exponent_mask = ((1U << format.exponent_bits) - 1) << format.mantissa_bits;
   const std::uint32_t all_ones = (1U << width) - 1;
-  const int bias = (1 << (format.exponent_bits - 1)) - 1;
+  const int bias = format.bias();
   if (std::isnan(value))
     return sign | (format.finite_only ? all_ones : exponent_mask | 1U << (format.mantissa_bits - 1));
   const double magnitude = std::fabs(value);
@@ -69,14 +37,14 @@ std::uint32_t encode_small(const Small& format, double value) {
   return sign | (pattern >= infinity ? infinity : static_cast<std::uint32_t>(pattern));
 }
 
-double decode_small(const Small& format, std::uint32_t bits) {
+double decode_small(const FloatFormat& format, std::uint32_t bits) {
   const int width = format.exponent_bits + format.mantissa_bits;
   const bool negative = (bits >> width & 1) != 0;
   const std::uint32_t all_ones = (1U << width) - 1;
   const std::uint32_t magnitude_bits = bits & all_ones;
   const std::uint32_t mantissa = bits & ((1U << format.mantissa_bits) - 1);
   const int exponent = static_cast<int>(magnitude_bits >> format.mantissa_bits);
-  const int bias = (1 << (format.exponent_bits - 1)) - 1;
+  const int bias = format.bias();
   double magnitude = 0;
   if (format.finite_only && magnitude_bits == all_ones) {
     magnitude = std::numeric_limits<double>::quiet_NaN();
@@ -182,9 +150,9 @@ double get_double(const Tensor& tensor, std::int64_t index) {
     case DType::kF64:
     case DType::kC128: return load<double>(at);
     case DType::kF16:
-    case DType::kBF16: return decode_small(small_format(tensor.dtype), load<std::uint16_t>(at));
+    case DType::kBF16: return decode_small(*float_format(tensor.dtype), load<std::uint16_t>(at));
     case DType::kF8E4M3FN:
-    case DType::kF8E5M2: return decode_small(small_format(tensor.dtype), load<std::uint8_t>(at));
+    case DType::kF8E5M2: return decode_small(*float_format(tensor.dtype), load<std::uint8_t>(at));
     case DType::kU64: return static_cast<double>(load<std::uint64_t>(at));
     case DType::kPred:
     case DType::kS8:
@@ -234,9 +202,9 @@ void set_double(Tensor& tensor, std::int64_t index, double value) {
     case DType::kC64: store(at, static_cast<float>(value)), store(at + 4, 0.0F); return;
     case DType::kC128: store(at, value), store(at + 8, 0.0); return;
     case DType::kF16:
-    case DType::kBF16: store(at, static_cast<std::uint16_t>(encode_small(small_format(tensor.dtype), value))); return;
+    case DType::kBF16: store(at, static_cast<std::uint16_t>(encode_small(*float_format(tensor.dtype), value))); return;
     case DType::kF8E4M3FN:
-    case DType::kF8E5M2: store(at, static_cast<std::uint8_t>(encode_small(small_format(tensor.dtype), value))); return;
+    case DType::kF8E5M2: store(at, static_cast<std::uint8_t>(encode_small(*float_format(tensor.dtype), value))); return;
     case DType::kPred: store(at, static_cast<std::uint8_t>(value != 0 ? 1 : 0)); return;  // NaN is true
     case DType::kS8:
     case DType::kS16:
@@ -284,7 +252,7 @@ void set_int(Tensor& tensor, std::int64_t index, std::int64_t value) {
 double round_to(DType dtype, double value) {
   if (dtype == DType::kF32) return static_cast<float>(value);
   if (!is_float(dtype) || dtype == DType::kF64) return value;
-  const Small format = small_format(dtype);
+  const FloatFormat format = *float_format(dtype);
   return decode_small(format, encode_small(format, value));
 }
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "fusewright/ops/float_format.hpp"
+
 namespace fusewright::prove {
 
 using graph::Graph;
@@ -20,32 +22,10 @@ using Ints = std::vector<std::int64_t>;
 
 namespace {
 
-struct Float {
-  unsigned exponent, significand;  ///< significand with its hidden bit
-};
-std::optional<Float> float_format(DType dtype) {
-  switch (dtype) {
-    case DType::kF16: return Float{5, 11};
-    case DType::kBF16: return Float{8, 8};
-    case DType::kF32: return Float{8, 24};
-    case DType::kF64: return Float{11, 53};
-    case DType::kF8E5M2: return Float{5, 3};
-    case DType::kF8E4M3FN:  // no infinities: not an IEEE format
-    case DType::kPred:
-    case DType::kS8:
-    case DType::kS16:
-    case DType::kS32:
-    case DType::kS64:
-    case DType::kU8:
-    case DType::kU16:
-    case DType::kU32:
-    case DType::kU64:
-    case DType::kS4:
-    case DType::kU4:
-    case DType::kC64:
-    case DType::kC128: break;
-  }
-  return std::nullopt;
+// f8e4m3fn has no infinities and is not an IEEE format.
+std::optional<ops::FloatFormat> ieee_format(DType dtype) {
+  const auto format = ops::float_format(dtype);
+  return format && !format->finite_only ? format : std::nullopt;
 }
 
 }  // namespace
@@ -123,7 +103,8 @@ z3::sort TermReader::sort_of(DType dtype) {
   if (theory_ == Theory::kSymbols) return c_.uninterpreted_sort(fmt::format("{}", ops::name(dtype)).c_str());
   if (dtype == DType::kPred) return c_.bool_sort();
   if (theory_ == Theory::kReals) return c_.real_sort();
-  if (const auto f = float_format(dtype)) return c_.fpa_sort(f->exponent, f->significand);
+  if (const auto f = ieee_format(dtype))
+    return c_.fpa_sort(static_cast<unsigned>(f->exponent_bits), static_cast<unsigned>(f->mantissa_bits + 1));
   if (ops::is_integer(dtype)) return c_.bv_sort(static_cast<unsigned>(ops::bit_width(dtype)));
   return c_.uninterpreted_sort(fmt::format("{}", ops::name(dtype)).c_str());
 }
@@ -337,7 +318,7 @@ TermReader::Term TermReader::ieee(ScalarOp op, const std::vector<z3::expr>& x, D
   if (op == ScalarOp::kGe) return made(Z3_mk_fpa_leq(c_, x[1], x[0]));
   if (op == ScalarOp::kIsNan) return nan(x[0]);
   if (op == ScalarOp::kIsInf) return made(Z3_mk_fpa_is_infinite(c_, x[0]));
-  if (op == ScalarOp::kConvert && float_format(to)) return made(Z3_mk_fpa_to_fp_float(c_, nearest, x[0], sort_of(to)));
+  if (op == ScalarOp::kConvert && ieee_format(to)) return made(Z3_mk_fpa_to_fp_float(c_, nearest, x[0], sort_of(to)));
   return std::nullopt;
 }
 

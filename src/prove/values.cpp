@@ -11,6 +11,7 @@
 #include "fusewright/interpret/error_model.hpp"
 #include "fusewright/interpret/evaluate.hpp"
 #include "fusewright/interpret/inputs.hpp"
+#include "fusewright/ops/float_format.hpp"
 
 namespace fusewright::prove {
 
@@ -39,37 +40,6 @@ Leaves leaves_of(const Sides& sides) {
   return out;
 }
 
-struct Extremes {
-  double smallest, least_normal, greatest, next_to_one;
-};
-Extremes extremes(DType dtype) {
-  switch (dtype) {
-    case DType::kF16: return {0x1p-24, 0x1p-14, 65504, 1 + 0x1p-10};
-    case DType::kBF16: return {0x1p-133, 0x1p-126, 0x1.fep127, 1 + 0x1p-7};
-    case DType::kF8E4M3FN: return {0x1p-9, 0x1p-6, 448, 1.125};
-    case DType::kF8E5M2: return {0x1p-16, 0x1p-14, 57344, 1.25};
-    case DType::kF64:
-      return {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::min(),
-              std::numeric_limits<double>::max(), 1 + std::numeric_limits<double>::epsilon()};
-    case DType::kF32:
-    case DType::kPred:
-    case DType::kS8:
-    case DType::kS16:
-    case DType::kS32:
-    case DType::kS64:
-    case DType::kU8:
-    case DType::kU16:
-    case DType::kU32:
-    case DType::kU64:
-    case DType::kS4:
-    case DType::kU4:
-    case DType::kC64:
-    case DType::kC128: break;
-  }
-  return {std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::min(),
-          std::numeric_limits<float>::max(), 1 + static_cast<double>(std::numeric_limits<float>::epsilon())};
-}
-
 /// Floats as numbers, integers as their bits.
 struct Special {
   double number = 0;
@@ -91,12 +61,12 @@ std::vector<Special> special_values(DType dtype, const rule::Exactness& exactnes
     }
     return out;
   }
-  const Extremes e = extremes(dtype);
+  const ops::FloatFormat e = *ops::float_format(dtype);
   for (const double v : {1.0, -1.0}) out.push_back({v, 0});
   if (exactness.bitexact() || !weight)
-    for (const double v : {0.0, -0.0, e.smallest, -e.smallest}) out.push_back({v, 0});
+    for (const double v : {0.0, -0.0, e.smallest(), -e.smallest()}) out.push_back({v, 0});
   if (exactness.bitexact())
-    for (const double v : {e.greatest, -e.greatest, e.least_normal, e.next_to_one}) out.push_back({v, 0});
+    for (const double v : {e.greatest(), -e.greatest(), e.least_normal(), e.next_to_one()}) out.push_back({v, 0});
   if (exactness.bitexact() || !weight)
     for (const double v : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) out.push_back({v, 0});
   return out;
@@ -237,7 +207,7 @@ Result<std::string> compare_bounds(const Sides& sides, std::span<const Tensor> i
     for (std::size_t i = 0; i < elements && i < static_cast<std::size_t>(r[k].value.elements()); ++i) {
       both.radius[i] += r[k].radius_at(static_cast<std::int64_t>(i));
       // An exact zero or subnormal may be lost on the way.
-      if (ops::is_float(both.value.dtype)) both.radius[i] += 4 * extremes(both.value.dtype).least_normal;
+      if (const auto format = ops::float_format(both.value.dtype)) both.radius[i] += 4 * format->least_normal();
     }
     const interpret::CompareReport report = interpret::compare(r[k].value, both);
     if (!report.ok) return report.message;

@@ -6,28 +6,17 @@
 
 #include "fusewright/extract/extract.hpp"
 #include "fusewright/ops/tensor.hpp"
-#include "fusewright/rule/check.hpp"
 #include "fusewright/rule/parse.hpp"
-#include "tests/main/paths.hpp"
+#include "tests/extract/library.hpp"
 
 using namespace fusewright;
 using graph::Value;
 using ops::DType;
+using tests::device;
+using tests::library;
 using Ints = std::vector<std::int64_t>;
 
 namespace {
-
-const rule::RuleSet& library() {
-  static const auto rules = rule::load_rules({(tests::source_dir() / "rules").string()}, ops::OpTable::builtin());
-  REQUIRE(rules.has_value());
-  return *rules;
-}
-
-const cost::Device& device() {
-  static const auto loaded = cost::load_device((tests::source_dir() / "backends/devices/x86-avx512.json").string());
-  REQUIRE(loaded.has_value());
-  return *loaded;
-}
 
 struct Model {
   graph::Graph graph = graph::make_graph(library().table, "m");
@@ -44,7 +33,7 @@ struct Model {
   }
   plan::Plan plan(std::vector<Value> results) {
     builder.set_results(std::move(results));
-    auto made = extract::plan_fusion(graph, library(), device());
+    auto made = extract::plan_fusion(graph, library(), device("x86-avx512"));
     INFO((made ? "" : print_error(made.error())));
     REQUIRE(made.has_value());
     return *std::move(made);
@@ -82,7 +71,7 @@ TEST_CASE("random graphs get plans that hold together and cost no more than sing
     const plan::Plan fused = m.plan(results);  // verified inside
     extract::FusionOptions single;
     single.fuse = false;
-    const auto alone = extract::plan_fusion(m.graph, library(), device(), single);
+    const auto alone = extract::plan_fusion(m.graph, library(), device("x86-avx512"), single);
     REQUIRE(alone.has_value());
     CHECK(fused.extraction.cost <= alone->extraction.cost * 1.0001);
     CHECK(fused.extraction.bound <= fused.extraction.cost);
@@ -120,13 +109,11 @@ TEST_CASE("many values alive at once are split among kernels", "[extract]") {
 }
 
 TEST_CASE("siblings over one tensor are one loop that reads it once, on a GPU too", "[extract]") {
-  const auto gpu = cost::load_device((tests::source_dir() / "backends/devices/h200.json").string());
-  REQUIRE(gpu.has_value());
   Model m;
   const Value x = m.in({300, 70});
   const Value sine = m.op("sin", {x}), cosine = m.op("cos", {x});
   m.builder.set_results({sine, cosine});
-  const auto plan = extract::plan_fusion(m.graph, library(), *gpu);
+  const auto plan = extract::plan_fusion(m.graph, library(), device("h200"));
   REQUIRE(plan.has_value());
   REQUIRE(plan->groups.size() == 1);
   CHECK(plan->groups.front().schedule.kind == ops::Template::kLoop);
@@ -167,7 +154,7 @@ TEST_CASE("a value doubled twenty thousand times over is chosen, though as a tre
   for (int i = 0; i < 20'000; ++i) x = m.op("add", {x, x});
   m.builder.set_results({x});
   const egraph::Imported imported = egraph::from_graph(m.graph);
-  CHECK(egraph::to_graph(m.graph, imported, extract::select_nodes(imported, device())).has_value());
+  CHECK(egraph::to_graph(m.graph, imported, extract::select_nodes(imported, device("x86-avx512"))).has_value());
 }
 
 TEST_CASE("fuse rules hold for their target and exactness only, and keep what they say is not computed twice",
@@ -185,7 +172,7 @@ TEST_CASE("fuse rules hold for their target and exactness only, and keep what th
     m.builder.set_results(clauses.empty() ? std::vector<Value>{m.op("exp", {shared}), m.op("tanh", {shared})}
                                           : std::vector<Value>{m.op("exp", {shared})});
     m.graph.table = rules->table;
-    const auto made = extract::plan_fusion(m.graph, *rules, device(), options);
+    const auto made = extract::plan_fusion(m.graph, *rules, device("x86-avx512"), options);
     REQUIRE(made.has_value());
     return made->groups.size();
   };

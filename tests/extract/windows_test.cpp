@@ -4,32 +4,17 @@
 #include <numeric>
 #include <random>
 
-#include "fusewright/rule/check.hpp"
 #include "src/extract/bound.hpp"
-#include "tests/main/paths.hpp"
+#include "tests/extract/library.hpp"
 
 using namespace fusewright;
 using graph::NodeId;
 using graph::Value;
+using tests::device;
+using tests::library;
 using Ints = std::vector<std::int64_t>;
 
 namespace {
-
-const rule::RuleSet& library() {
-  static const auto rules = rule::load_rules({(tests::source_dir() / "rules").string()}, ops::OpTable::builtin());
-  REQUIRE(rules.has_value());
-  return *rules;
-}
-
-const cost::Device& device(const std::string& name) {
-  static std::map<std::string, cost::Device> known;
-  if (!known.contains(name)) {
-    const auto loaded = cost::load_device((tests::source_dir() / "backends/devices" / (name + ".json")).string());
-    REQUIRE(loaded.has_value());
-    known.emplace(name, *loaded);
-  }
-  return known.at(name);
-}
 
 // Elementwise operators, reductions along rows, broadcasts of what they give, and matrix products, all of one extent.
 graph::Graph random_graph(unsigned seed, std::int64_t extent, std::size_t operators) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,16 @@ inline void set_attr(::onnx::NodeProto& node, const std::string& name, std::int6
 inline Result<graph::Graph> load(const Model& model, const ImportOptions& options = {}) {
   const Folder folder;
   return import_onnx(folder.write("m.onnx", model.proto.SerializeAsString()), test_table(), options);
+}
+inline Model relu_of(const std::vector<std::string>& dims) {
+  Model model;
+  model.input("x", dims).output("y").node("Relu", {"x"}, {"y"});
+  return model;
+}
+inline std::multiset<std::string> operators_of(const graph::Graph& graph) {
+  std::multiset<std::string> names;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) names.insert(graph.info(graph::NodeId(i)).name);
+  return names;
 }
 inline std::string error_of(const Result<graph::Graph>& graph) {
   return graph ? "(no error)" : print_error(graph.error());
