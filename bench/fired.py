@@ -2,7 +2,7 @@
 
 usage: python bench/fired.py [FOLDER...] [--fusewright build/fusewright] [--jobs N]
 
-Folders default to the fusion models and the near-twins of the test corpora (FUSEWRIGHT_CORPORA, or ../shared/corpora); without
+Folders default to the fusion models and the near-twins of the test corpora (FUSEWRIGHT_CORPORA); without
 them it says so and ends with 0. Where `test_data_set_0` stands beside a model, its inputs are given and its outputs compared, within
 the tolerances of `case.json`. Open extents are bound to small numbers, and to those that the error messages name. Ends with 1 where a
 result is wrong, or a model neither runs nor is refused by name.
@@ -96,6 +96,8 @@ def main():
         print(f"skipped: there is no folder {corpora}")
         return 0
     models = [(folder, model) for folder in folders for kind in ("onnx", "hlo") for model in sorted(folder.rglob(f"*.{kind}"))]
+    if not models:
+        parser.error(f"no .onnx or .hlo file in {', '.join(map(str, folders))}")
     counts = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = pool.map(lambda entry: outcome(options.fusewright, entry[1]), models)

@@ -86,7 +86,7 @@ void add_prove(CLI::App& app, Outcome& outcome) {
   command.add_option("--rule", args->only, "only this rewrite, operator or fuse rule; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command.add_flag("--strict", args->strict, "fail when a rule is neither proved nor exhausted");
+  CLI::Option* strict = command.add_flag("--strict", args->strict, "fail when a rule is neither proved nor exhausted");
   command
       .add_option("--threads", args->threads,
                   "threads to work with, 0 for one on each core; verdicts do not depend on it")
@@ -103,7 +103,8 @@ void add_prove(CLI::App& app, Outcome& outcome) {
                   "with --mutate: file of reasons for mutants that are right all the same")
       ->type_name("FILE")
       ->needs(mutate);
-  command.add_flag("--json", args->json, "print one JSON object (docs/JSON.md)");
+  CLI::Option* json = command.add_flag("--json", args->json, "print one JSON object (docs/JSON.md)");
+  mutate->excludes(json)->excludes(strict);
 }
 
 }  // namespace fusewright::cli

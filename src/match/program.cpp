@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "fusewright/support/check.hpp"
+
 namespace fusewright::match {
 namespace {
 
@@ -220,11 +222,7 @@ Result<Program> compile_program(const ops::OpTable& table, const std::vector<rul
     const rule::RewriteRule& rewrite = rewrites[id.index];
     for (std::size_t v = 0; v < rewrite.variants.size(); ++v) {
       const rule::RewriteVariant& variant = rewrite.variants[v];
-      if (variant.roots.size() != 1) {
-        return fail(ErrorKind::kUnsupported,
-                    "rewrite '" + rewrite.name + "' has several match clauses, which only 'fuse' may have",
-                    rewrite.span);
-      }
+      FW_CHECK(variant.roots.size() == 1) << rewrite.name;
       const PatternNode& root = variant.nodes[variant.roots[0]];
       if (root.kind != PatternNode::Kind::kApply) {
         return fail("the pattern of rewrite '" + rewrite.name + "' is not an operator, so it would match everything",

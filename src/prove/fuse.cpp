@@ -263,7 +263,7 @@ class FuseSearch {
       if (const auto at = captured.find(name); at != captured.end()) shared.push_back(at->second);
     const Result<Graph> graph =
         graph_of_copies(rules_.table, term, std::max<std::uint32_t>(root.min, 1), shared, side_output);
-    if (!graph) return true;
+    if (!graph) return unknown(graph.error());
     std::vector<NodeId> nodes;
     std::vector<Value> inputs;
     for (const NodeId id : graph->entry_computation().nodes) {
@@ -282,12 +282,19 @@ class FuseSearch {
     return same_values(*graph, nodes, inputs, term);
   }
 
+  // An instance of which nothing can be said.
+  bool unknown(const Error& error) {
+    ++search_.unknown;
+    search_.unknown_reason = error.diagnostics.front().message;
+    return true;
+  }
+
   bool same_values(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
                    const Instance& term) {
     std::vector<ops::Tensor> parameters, captures;
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
       auto made = interpret::make_input(graph.inputs[i].type, 5, i);
-      if (!made) return true;
+      if (!made) return unknown(made.error());
       parameters.push_back(*std::move(made));
     }
     std::size_t next = 0;
@@ -299,7 +306,8 @@ class FuseSearch {
     for (const Value v : graph.entry_computation().results)
       if (std::ranges::find(outputs, v) == outputs.end()) outputs.push_back(v);
     const auto region = plan::make_region(graph, nodes, inputs, outputs);
-    if (!expected || !region) return true;
+    if (!expected) return unknown(expected.error());
+    if (!region) return unknown(region.error());
     ++search_.instances;
     const auto differs = [&](const std::string& reason) {
       search_.counterexample = {print_reject(*rules_.table, term), {}, reason};

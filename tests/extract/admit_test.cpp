@@ -147,7 +147,7 @@ TEST_CASE("parts find roots also where the first fit would take another's", "[ex
   CHECK_FALSE(m.admits(fuse_rule("match exp as narrow\n match {exp, add} as any")));
 }
 
-TEST_CASE("a long region is assigned, or given up, in time", "[extract]") {
+TEST_CASE("a long region is assigned, or given up", "[extract]") {
   std::vector<std::string> many(3000, "exp");
   CHECK(chain(many).admits(fuse_rule("match {exp}{1,2} |> {exp, tanh}* |> {exp}+")));
   Model m;

@@ -66,8 +66,9 @@ enum class Came { kUnread, kWrong, kChecked };
 
 /// Reads, prints, checks and lints one text. Fails where an error has no place, or printing changes a file.
 Came take(const std::string& text) {
-  const auto wrong = [&](const std::vector<Diagnostic>& diagnostics) {
-    for (const Diagnostic& d : diagnostics) {
+  const auto wrong = [&](const Error& error) {
+    if (error.diagnostics.empty() || error.kind != ErrorKind::kInput) FAIL(print_error(error) << "\nin:\n" << text);
+    for (const Diagnostic& d : error.diagnostics) {
       if (!d.span.valid()) FAIL(print_diagnostic(d) << "\nin:\n" << text);
     }
   };
@@ -75,7 +76,7 @@ Came take(const std::string& text) {
   if (!parsed.errors.empty()) {
     const auto set = check_rules({parsed.file}, ops::OpTable::builtin(), parsed.errors);
     if (set) FAIL("errors were lost in:\n" << text);
-    wrong(set.error().diagnostics);
+    wrong(set.error());
     return Came::kUnread;
   }
   const std::string printed = print_rules(parsed.file);
@@ -84,7 +85,7 @@ Came take(const std::string& text) {
   if (print_rules(*again) != printed) FAIL("printed:\n" << printed << "\nthen:\n" << print_rules(*again));
   const auto set = check_rules({parsed.file}, ops::OpTable::builtin());
   if (!set) {
-    wrong(set.error().diagnostics);
+    wrong(set.error());
     return Came::kWrong;
   }
   (void)lint_rules(*set);

@@ -106,7 +106,7 @@ struct Program {
 };
 
 /// Compiles the patterns of these rewrites.
-/// Errors: a rewrite with several `match` clauses, or a pattern of more than 4,096 instructions.
+/// Errors: a pattern of more than 4,096 instructions.
 Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
                                 const std::vector<RuleId>& selected);
 
