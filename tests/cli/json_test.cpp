@@ -182,19 +182,13 @@ TEST_CASE("the JSON of errors is as documented, and their text goes to stderr al
 
 TEST_CASE("a number that JSON has no form for is a string", "[cli][json]") {
   Scratch scratch;
-  // exp of large numbers overflows: the error bound there is infinite, the error may be.
+  // A difference that may be zero as far as rounding goes: nothing bounds the quotient.
   const std::string model =
       scratch.write("m.hlo",
-                    "HloModule m\nENTRY e {\n  x = f32[8] parameter(0)\n  k = f32[] constant(88.7)\n"
-                    "  b = f32[8] broadcast(k), dimensions={}\n  s = f32[8] add(x, b)\n"
-                    "  ROOT y = f32[8] exponential(s)\n}\n");
+                    "HloModule m\nENTRY e {\n  x = f32[8] parameter(0)\n  k = f32[] constant(1e8)\n"
+                    "  b = f32[8] broadcast(k), dimensions={}\n  s = f32[8] add(x, b)\n  t = f32[8] subtract(s, b)\n"
+                    "  u = f32[8] exponential(t)\n  o = f32[8] subtract(u, u)\n  ROOT y = f32[8] divide(x, o)\n}\n");
   const Ran ran = run("run " + model + " --check --json");
   REQUIRE(ran.code == 0);
-  int strings = 0;
-  for (const char* field : {"max_error", "bound", "end_to_end_error"}) {
-    const nlohmann::json value = ran.json()["check"][field];
-    CHECK((value.is_number() || value == "inf" || value == "nan"));
-    strings += value.is_string() ? 1 : 0;
-  }
-  CHECK(strings > 0);
+  CHECK(ran.json()["check"]["bound"] == "inf");
 }
