@@ -372,11 +372,10 @@ void Grouping::place(NodeId node) {
 }
 
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
-  if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty()) return false;
+  if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty() || joins_cyclically({a, b})) return false;
   std::vector<NodeId> nodes = with({a, b}, {});
   const Evaluated& eval = evaluate({a, b}, nodes);
-  if (!eval || eval->cost.seconds >= seconds({a, b}) || clashes(*eval, {a, b}) || joins_cyclically({a, b}))
-    return false;
+  if (!eval || eval->cost.seconds >= seconds({a, b}) || clashes(*eval, {a, b})) return false;
   replace({std::min(a, b), std::max(a, b)}, std::move(nodes), *eval);
   return true;
 }

@@ -87,7 +87,7 @@ ExprId Elements::node(const region::AccessGraph& graph, const AccessNode& n, con
   const RegionValue& value = region_[n.value];
   std::vector<ExprId> runtime;
   for (std::size_t r = 0; r < n.runtime.size(); ++r) {
-    const region::RuntimeVariable& variable = n.map.runtime[r];
+    const region::RuntimeVariable& variable = n.map().runtime[r];
     ExprId v = builder_.convert(DType::kS64, made[n.runtime[r]]);
     if (variable.wrap != 0) {
       const ExprId negative = builder_.less(v, builder_.index(0));
@@ -97,13 +97,13 @@ ExprId Elements::node(const region::AccessGraph& graph, const AccessNode& n, con
     runtime.push_back(builder_.let("at", builder_.min(v, builder_.index(variable.range.high))));
   }
   if (lookup_) {
-    if (const std::optional<ExprId> there = lookup_(n.value, n.map)) return *there;
+    if (const std::optional<ExprId> there = lookup_(n.value, n.map())) return *there;
   }
-  if (value.kind == RegionValue::Kind::kCapture) return builder_.let("x", capture(value, n.map, runtime));
+  if (value.kind == RegionValue::Kind::kCapture) return builder_.let("x", capture(value, n.map(), runtime));
   if (value.kind == RegionValue::Kind::kScalar) return literal(value);
   if (value.op_name == "iota") {
     const auto axis = static_cast<std::size_t>(value.attrs.get<std::int64_t>("axis"));
-    return builder_.let("iota", builder_.convert(value.dtype, index(n.map.results[axis], n.map, runtime)));
+    return builder_.let("iota", builder_.convert(value.dtype, index(n.map().results[axis], n.map(), runtime)));
   }
   if (value.scalar_op) {
     std::vector<ExprId> args;
@@ -119,12 +119,12 @@ ExprId Elements::node(const region::AccessGraph& graph, const AccessNode& n, con
     const AccessNode& operand = graph.nodes[n.operands[k]];
     std::vector<ExprId> at = runtime;
     for (std::size_t r = at.size(); r < operand.runtime.size(); ++r) {
-      const region::RuntimeVariable& variable = operand.map.runtime[r];
+      const region::RuntimeVariable& variable = operand.map().runtime[r];
       ExprId v = builder_.convert(DType::kS64, made[operand.runtime[r]]);
       v = builder_.op(ScalarOp::kMax, DType::kS64, {v, builder_.index(variable.range.low)});
       at.push_back(builder_.min(v, builder_.index(variable.range.high)));
     }
-    return guard(n.guards[k], operand.map, at);
+    return guard(n.guards[k], operand.map(), at);
   };
   if (pad)
     return builder_.let("pad", builder_.select(value.dtype, guard_of(0), made[n.operands[0]], made[n.operands[1]]));

@@ -93,14 +93,14 @@ class RowsLowering {
       const IndexMap own = full_map(region_, rows_, v);
       const std::string address = to_string(linearize(own, region_[v].dims));
       const bool same = std::all_of(graph->nodes.begin(), graph->nodes.end(), [&](const region::AccessNode& n) {
-        return n.value != v || to_string(linearize(n.map, region_[v].dims)) == address;
+        return n.value != v || to_string(linearize(n.map(), region_[v].dims)) == address;
       });
       if (same) staged_.emplace(v, BufferId());
     }
   }
 
   AccessRoot full_root(ValueId v) const { return {v, full_map(region_, rows_, v)}; }
-  int first_pass(ValueId v) const { return passes_[v.index].front(); }
+  int first_pass(ValueId v) const { return passes_[v].front(); }
 
   Elements elements_at(const At& at, int pass) {
     const auto lookup = [this, at, pass](ValueId v, const IndexMap&) -> std::optional<ExprId> {
@@ -541,7 +541,7 @@ class RowsLowering {
   Rows rows_;
   KernelBuilder b_;
   RegionBuffers buffers_;
-  std::vector<std::vector<int>> passes_;
+  schedule::Passes passes_;
   std::int64_t parts_;
   std::vector<Reducer> reducers_;
   std::vector<Cells> partials_;  // by reduction; global

@@ -141,7 +141,7 @@ class Evaluator {
       std::int64_t at = 0;
       for (std::size_t d = 0; d < from.dims.size(); ++d) {
         // An element that no constraint lets through may have any place.
-        const std::int64_t x = index_at(*node.map.results[d], point, runtime);
+        const std::int64_t x = index_at(*node.map().results[d], point, runtime);
         at = at * from.dims[d] + std::clamp<std::int64_t>(x, 0, std::max<std::int64_t>(from.dims[d] - 1, 0));
       }
       if (from.elements() > 0) copy(from, at, out, i);
@@ -150,9 +150,9 @@ class Evaluator {
   }
 
   static Ints runtime_at(const AccessNode& node, const std::vector<Tensor>& made, std::int64_t i) {
-    Ints runtime(node.map.runtime.size());
+    Ints runtime(node.map().runtime.size());
     for (std::size_t k = 0; k < runtime.size(); ++k) {
-      const region::RuntimeVariable& variable = node.map.runtime[k];
+      const region::RuntimeVariable& variable = node.map().runtime[k];
       std::int64_t x = ops::get_int(made[node.runtime[k]], i);
       if (x < 0) x += variable.wrap;
       runtime[k] = std::clamp(x, variable.range.low, std::max(variable.range.low, variable.range.high));

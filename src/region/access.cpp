@@ -11,10 +11,10 @@ namespace fusewright::region {
 
 namespace {
 
-std::string key_of(ValueId value, const IndexMap& map) {
-  std::string key = std::to_string(value.index);
-  for (const IndexExpr& e : map.results) key += "," + to_string(e);
-  // Runtime variables are numbered within their map; what they read tells maps apart.
+// Runtime variables are numbered within their map; what they read tells maps apart.
+std::string key_of(const IndexMap& map) {
+  std::string key = fmt::format("{}", fmt::join(map.domain, ","));
+  for (const IndexExpr& e : map.results) key += ":" + to_string(e);
   for (const RuntimeVariable& r : map.runtime) {
     key += fmt::format(";{}+{}:{}", r.tensor.index, r.wrap, r.range.high);
     for (const IndexExpr& e : r.index) key += "," + to_string(e);
@@ -22,112 +22,126 @@ std::string key_of(ValueId value, const IndexMap& map) {
   return key;
 }
 
-// Constraints are taken up where they arise and do not travel further down; unused runtime variables go.
-IndexMap without_constraints(IndexMap map) {
-  map.constraints.clear();
-  return map;
+bool chooses(const RegionValue& value) {
+  return value.op_name == "pad" || value.op_name == "concat" || value.op_name == "dynamic_update_slice";
 }
 
 class Tracer {
  public:
-  Tracer(const Region& region, const std::function<bool(ValueId)>& stop) : region_(region), stop_(stop) {}
+  Tracer(const Region& region, const std::function<bool(ValueId)>& stop)
+      : region_(region), stop_(stop), known_(region.values.size()) {}
 
   Result<AccessGraph> run(const std::vector<AccessRoot>& roots) {
     for (const AccessRoot& root : roots) {
-      FW_TRY(const std::uint32_t node, visit(root.value, root.map));
+      FW_TRY(const std::uint32_t node, visit({root.value, intern(simplified(root.map))}));
       graph_.roots.push_back(node);
     }
     return std::move(graph_);
   }
 
  private:
+  using Number = std::uint32_t;  // of a map
+  struct Access {
+    ValueId value;  // none: an operand that is read through the runtime variables
+    Number map = 0;
+  };
   struct Frame {
-    std::string key;
+    Access access;
     AccessNode node;
-    std::vector<std::pair<ValueId, IndexMap>> needs;  // operands, then runtime variables
+    std::vector<Access> needs;  // operands, then runtime variables
     std::size_t next = 0;
-    std::vector<std::uint32_t> found;
   };
 
-  // Depth-first with a stack of our own: a region can be a chain of thousands of operators.
-  Result<std::uint32_t> visit(ValueId value, const IndexMap& map) {
-    std::vector<Frame> stack;
-    std::uint32_t result = 0;
-    FW_TRY_STATUS(push(stack, value, map, result));
-    while (!stack.empty()) {
-      Frame& top = stack.back();
-      if (top.next < top.needs.size()) {
-        const auto& [need, need_map] = top.needs[top.next];
-        std::uint32_t found = AccessNode::kNone;
-        if (need.valid()) {
-          const auto known = known_.find(key_of(need, need_map));
-          if (known == known_.end()) {
-            FW_TRY_STATUS(push(stack, need, IndexMap(need_map), result));
-            continue;  // `top` may have moved; it is looked at again when the operand is done
-          }
-          found = known->second;
-        }
-        top.found.push_back(found);
-        ++top.next;
-        continue;
-      }
-      const std::size_t operands = top.node.operands.size();
-      std::copy_n(top.found.begin(), operands, top.node.operands.begin());
-      top.node.runtime.assign(top.found.begin() + static_cast<std::ptrdiff_t>(operands), top.found.end());
-      result = static_cast<std::uint32_t>(graph_.nodes.size());
-      graph_.nodes.push_back(std::move(top.node));
-      known_.emplace(std::move(top.key), result);
-      stack.pop_back();
-    }
-    return result;
+  static IndexMap simplified(const IndexMap& map) {
+    IndexMap out = map;
+    for (IndexExpr& e : out.results) e = simplify(e, map);
+    return out;
   }
 
-  Status push(std::vector<Frame>& stack, ValueId id, const IndexMap& map, std::uint32_t& result) {
-    Frame frame;
-    frame.key = key_of(id, map);
-    if (const auto known = known_.find(frame.key); known != known_.end()) {
-      result = known->second;
-      return {};
-    }
-    frame.node.value = id;
-    frame.node.map = map;
-    const RegionValue& value = region_[id];
-    const bool leaf = value.kind != RegionValue::Kind::kOp || (stop_ && stop_(id));
-    if (!leaf) {
-      const bool chooses =
-          value.op_name == "pad" || value.op_name == "concat" || value.op_name == "dynamic_update_slice";
-      for (std::size_t k = 0; k < value.operands.size(); ++k) {
-        const std::optional<IndexMap> inner = operand_map(region_, id, k);
-        if (!inner) {
-          if (k == 0) return fail(fmt::format("one element of {} needs many of its operand", value.op_name));
-          frame.needs.emplace_back(ValueId(), IndexMap());  // start indices: read through the runtime variables
-        } else if (k > 0 && (value.op_name == "take" || value.op_name == "take_along")) {
-          frame.needs.emplace_back(ValueId(), IndexMap());
-        } else {
-          IndexMap outer = compose(map, *inner);
-          if (chooses) {
-            frame.node.guards.resize(value.operands.size());
-            frame.node.guards[k] = outer.constraints;
-          }
-          frame.needs.emplace_back(value.operands[k], without_constraints(std::move(outer)));
-        }
+  Number intern(IndexMap map) {
+    // Constraints are taken up where they arise and do not travel further down.
+    map.constraints.clear();
+    const auto [at, fresh] = numbers_.try_emplace(key_of(map), static_cast<Number>(maps_.size()));
+    if (fresh) maps_.push_back(std::make_shared<const IndexMap>(std::move(map)));
+    return at->second;
+  }
+
+  std::uint32_t known(const Access& access) const {
+    for (const auto& [map, node] : known_[access.value.index])
+      if (map == access.map) return node;
+    return AccessNode::kNone;
+  }
+
+  // Depth-first with a stack of our own: a region can be a chain of thousands of operators.
+  Result<std::uint32_t> visit(const Access& root) {
+    if (const std::uint32_t node = known(root); node != AccessNode::kNone) return node;
+    std::vector<Frame> stack;
+    FW_TRY_STATUS(push(stack, root));
+    for (;;) {
+      Frame& top = stack.back();
+      bool complete = true;
+      for (; top.next < top.needs.size() && complete; top.next += complete ? 1 : 0)
+        complete = !top.needs[top.next].value.valid() || known(top.needs[top.next]) != AccessNode::kNone;
+      if (!complete) {
+        FW_TRY_STATUS(push(stack, Access(top.needs[top.next])));
+        continue;
       }
-      frame.node.operands.resize(value.operands.size());
+      const auto found = [&](const Access& need) { return need.value.valid() ? known(need) : AccessNode::kNone; };
+      const std::size_t runtime = top.node.map().runtime.size();
+      for (std::size_t k = 0; k < top.needs.size(); ++k)
+        (k + runtime < top.needs.size() ? top.node.operands : top.node.runtime).push_back(found(top.needs[k]));
+      const auto made = static_cast<std::uint32_t>(graph_.nodes.size());
+      known_[top.access.value.index].emplace_back(top.access.map, made);
+      graph_.nodes.push_back(std::move(top.node));
+      stack.pop_back();
+      if (stack.empty()) return made;
     }
-    for (const RuntimeVariable& variable : map.runtime) {
+  }
+
+  Status push(std::vector<Frame>& stack, const Access& access) {
+    Frame frame;
+    frame.access = access;
+    frame.node.value = access.value;
+    frame.node.at = maps_[access.map];
+    const RegionValue& value = region_[access.value];
+    const bool leaf = value.kind != RegionValue::Kind::kOp || (stop_ && stop_(access.value));
+    for (std::size_t k = 0; k < value.operands.size() && !leaf; ++k) {
+      FW_TRY(const Access operand, need(frame, k));
+      frame.needs.push_back(operand);
+    }
+    for (const RuntimeVariable& variable : frame.node.map().runtime) {
       IndexMap at;
-      at.domain = map.domain;
+      at.domain = frame.node.map().domain;
       at.results = variable.index;
-      frame.needs.emplace_back(variable.tensor, std::move(at));
+      frame.needs.push_back({variable.tensor, intern(std::move(at))});
     }
     stack.push_back(std::move(frame));
     return {};
   }
 
+  // Where operand `k` of the frame's value is read.
+  Result<Access> need(Frame& frame, std::size_t k) {
+    const ValueId id = frame.access.value;
+    const RegionValue& value = region_[id];
+    if (value.op_class == ops::OpClass::kElementwise) return Access{value.operands[k], frame.access.map};
+    const std::optional<IndexMap> inner = operand_map(region_, id, k);
+    if (!inner && k == 0) return fail(fmt::format("one element of {} needs many of its operand", value.op_name));
+    // Indices and starts are read through the runtime variables.
+    if (!inner || (k > 0 && (value.op_name == "take" || value.op_name == "take_along"))) return Access{};
+    IndexMap outer = compose(frame.node.map(), *inner);
+    if (chooses(value)) {
+      frame.node.guards.resize(value.operands.size());
+      frame.node.guards[k] = outer.constraints;
+    }
+    return Access{value.operands[k], intern(std::move(outer))};
+  }
+
   const Region& region_;
   const std::function<bool(ValueId)>& stop_;
   AccessGraph graph_;
-  std::unordered_map<std::string, std::uint32_t> known_;
+  std::vector<std::shared_ptr<const IndexMap>> maps_;
+  std::unordered_map<std::string, Number> numbers_;
+  std::vector<std::vector<std::pair<Number, std::uint32_t>>> known_;  // by value: maps and their nodes
 };
 
 }  // namespace
@@ -192,12 +206,12 @@ Result<std::vector<std::int64_t>> collapse_domain(const Region& region, const st
     const RegionValue& value = region[node.value];
     const bool source = value.kind == RegionValue::Kind::kOp && value.op_class == ops::OpClass::kSource;
     if (source) {
-      for (const IndexExpr& e : node.map.results) consider(e, node.map);
+      for (const IndexExpr& e : node.map().results) consider(e, node.map());
     } else if (node.operands.empty()) {
-      consider(linearize(node.map, value.dims), node.map);
+      consider(linearize(node.map(), value.dims), node.map());
     }
     for (std::size_t k = 0; k < node.guards.size(); ++k)
-      for (const Constraint& c : node.guards[k]) consider(c.expr, graph.nodes[node.operands[k]].map);
+      for (const Constraint& c : node.guards[k]) consider(c.expr, graph.nodes[node.operands[k]].map());
   }
   std::vector<std::int64_t> extents;
   std::int64_t run = 1;

@@ -90,9 +90,9 @@ std::expected<region::AccessRoot, Refusal> output_root(const Region& region, con
   std::optional<IndexMap> seen;
   for (const region::AccessNode& n : graph->nodes) {
     if (n.value != c.result) continue;
-    if (seen && to_string(linearize(*seen, result.dims)) != to_string(linearize(n.map, result.dims)))
+    if (seen && to_string(linearize(*seen, result.dims)) != to_string(linearize(n.map(), result.dims)))
       return refuse("an output needs several elements of the result");
-    seen = n.map;
+    seen = n.map();
   }
   region::AccessRoot root{output, map_over(c.result_map.domain, v.dims.size())};
   if (!seen) {  // it does not depend on the result

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "templates.hpp"
 
@@ -13,7 +14,10 @@ namespace fusewright::schedule {
 using region::RegionValue;
 using region::ValueId;
 
-std::vector<Part> independent_parts(const Region& region) {
+namespace {
+
+/// Of each value the first one of its part; captures and scalars are of no part.
+std::vector<std::uint32_t> leaders(const Region& region) {
   const std::size_t n = region.values.size();
   std::vector<std::uint32_t> leader(n);
   std::iota(leader.begin(), leader.end(), 0U);
@@ -31,13 +35,33 @@ std::vector<Part> independent_parts(const Region& region) {
       if (region[operand].kind == RegionValue::Kind::kOp) join(i, operand.index);
     if (v.result != 0) join(i, i - 1);
   }
+  for (std::uint32_t i = 0; i < n; ++i) leader[i] = find(i);
+  return leader;
+}
+
+bool has_parts(const Region& region) {
+  const std::vector<std::uint32_t> leader = leaders(region);
+  std::optional<std::uint32_t> first;
+  for (std::uint32_t i = 0; i < leader.size(); ++i) {
+    if (region.values[i].kind != RegionValue::Kind::kOp) continue;
+    if (first.value_or(leader[i]) != leader[i]) return true;
+    first = leader[i];
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Part> independent_parts(const Region& region) {
+  const std::size_t n = region.values.size();
+  const std::vector<std::uint32_t> leader = leaders(region);
   std::map<std::uint32_t, std::size_t> number;
   std::vector<Part> parts;
   std::vector<std::map<std::uint32_t, ValueId>> moved;
   for (std::uint32_t i = 0; i < n; ++i) {
     const RegionValue& v = region.values[i];
     if (v.kind != RegionValue::Kind::kOp) continue;
-    const auto [at, fresh] = number.emplace(find(i), parts.size());
+    const auto [at, fresh] = number.emplace(leader[i], parts.size());
     if (fresh) {
       parts.emplace_back();
       moved.emplace_back();
@@ -47,7 +71,7 @@ std::vector<Part> independent_parts(const Region& region) {
   for (std::uint32_t i = 0; i < n; ++i) {
     const RegionValue& v = region.values[i];
     if (v.kind != RegionValue::Kind::kOp) continue;
-    const std::size_t p = number.at(find(i));
+    const std::size_t p = number.at(leader[i]);
     for (const ValueId operand : v.operands) {
       if (region[operand].kind != RegionValue::Kind::kCapture || moved[p].contains(operand.index)) continue;
       RegionValue capture = region[operand];
@@ -60,7 +84,7 @@ std::vector<Part> independent_parts(const Region& region) {
   for (std::uint32_t i = 0; i < n; ++i) {
     RegionValue v = region.values[i];
     if (v.kind != RegionValue::Kind::kOp) continue;
-    const std::size_t p = number.at(find(i));
+    const std::size_t p = number.at(leader[i]);
     Region& part = parts[p].region;
     for (ValueId& operand : v.operands) {
       if (!moved[p].contains(operand.index)) {
@@ -75,7 +99,7 @@ std::vector<Part> independent_parts(const Region& region) {
   for (std::size_t o = 0; o < region.outputs.size(); ++o) {
     const std::uint32_t id = region.outputs[o].index;
     if (region.values[id].kind != RegionValue::Kind::kOp) continue;
-    const std::size_t p = number.at(find(id));
+    const std::size_t p = number.at(leader[id]);
     parts[p].outputs.push_back(o);
     parts[p].region.outputs.push_back(moved[p].at(id));
   }
@@ -112,17 +136,18 @@ bool is_one_loop(const Region& region, const std::vector<Part>& parts) {
 }  // namespace
 
 Fit fit_horizontal(const Region& region, const Target& target) {
+  if (!has_parts(region)) return refuse("there are no independent parts");
   const std::vector<Part> parts = independent_parts(region);
-  if (parts.size() < 2) return refuse("there are no independent parts");
+  const auto in_a_loop = [](const RegionValue& v) { return v.kind != RegionValue::Kind::kOp || pointwise(v); };
+  if (std::ranges::all_of(region.values, in_a_loop) && is_one_loop(region, parts))
+    return refuse("one loop reads what its parts share once");
   Schedule s;
   s.kind = Template::kHorizontal;
-  bool loops = true;
   Resources& r = s.resources;
   r.launches = 0;
   for (const Part& part : parts) {
     auto one = fit_part(part.region, target);
     if (!one) return std::unexpected(one.error());
-    loops = loops && one->kind == Template::kLoop;
     if (target.family == Target::Family::kGpu) {
       // Blocks of one launch have one size, and parts are told apart by the block's number alone.
       if (one->kind == Template::kContract || one->kind == Template::kConv)
@@ -141,7 +166,6 @@ Fit fit_horizontal(const Region& region, const Target& target) {
     r.reread_bytes += one->resources.reread_bytes;
     r.launches = std::max(r.launches, one->resources.launches);
   }
-  if (loops && is_one_loop(region, parts)) return refuse("one loop reads what its parts share once");
   // Each part reads what it shares with others by itself.
   std::vector<bool> read(region.captures, false);
   for (const Part& part : parts)

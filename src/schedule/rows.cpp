@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <set>
 
 #include "fusewright/support/check.hpp"
 #include "templates.hpp"
@@ -145,8 +145,8 @@ std::expected<void, Refusal> check_accesses(const Region& region, const Rows& ro
   if (!graph) return std::unexpected(Refusal{graph.error().diagnostics.front().message});
   for (const region::AccessNode& n : graph->nodes) {
     if (!rows.is_reduction(n.value)) continue;
-    const IndexExpr at = linearize(n.map, region[n.value].dims);
-    const IndexExpr own = simplify(region::index_dim(0) * rows.inner + region::index_dim(1), n.map);
+    const IndexExpr at = linearize(n.map(), region[n.value].dims);
+    const IndexExpr own = simplify(region::index_dim(0) * rows.inner + region::index_dim(1), n.map());
     if (to_string(at) != to_string(own))
       return refuse(fmt::format("{} of other rows is needed ({} instead of {})", region[n.value].op_name, to_string(at),
                                 to_string(own)));
@@ -210,21 +210,36 @@ std::expected<Rows, Refusal> analyse_rows(const Region& region) {
   return rows;
 }
 
-std::vector<std::vector<int>> passes_needing(const Region& region, const Rows& rows) {
-  std::vector<std::set<int>> passes(region.values.size());
+void Passes::add(ValueId value, std::vector<int> passes) {
+  const std::vector<int>& now = lists_[list_of_[value.index]];
+  std::vector<int> both;
+  std::ranges::set_union(now, passes, std::back_inserter(both));
+  const auto [at, fresh] = numbers_.try_emplace(both, static_cast<std::uint32_t>(lists_.size()));
+  if (fresh) lists_.push_back(std::move(both));
+  list_of_[value.index] = at->second;
+}
+
+void Passes::add_those_of(ValueId value, ValueId other) {
+  if (same(value, other) || list_of_[other.index] == 0) return;
+  if (list_of_[value.index] == 0)
+    list_of_[value.index] = list_of_[other.index];
+  else
+    add(value, lists_[list_of_[other.index]]);
+}
+
+Passes passes_needing(const Region& region, const Rows& rows) {
+  Passes passes(region.values.size());
   for (std::size_t r = 0; r < rows.reductions.size(); ++r)
-    passes[region[rows.reductions[r]].operands[0].index].insert(rows.level[r]);
-  for (const ValueId output : rows.full) passes[output.index].insert(rows.levels);
+    passes.add(region[rows.reductions[r]].operands[0], {rows.level[r]});
+  for (const ValueId output : rows.full) passes.add(output, {rows.levels});
   const std::int64_t whole = rows.outer * rows.inner * rows.reduced;
   for (std::size_t i = region.values.size(); i-- > 0;) {
     const RegionValue& v = region.values[i];
-    if (passes[i].empty() || v.kind != RegionValue::Kind::kOp || rows.is_reduction(ValueId(i))) continue;
+    if (v.kind != RegionValue::Kind::kOp || rows.is_reduction(ValueId(i))) continue;
     for (const ValueId operand : v.operands)
-      if (region[operand].elements() == whole) passes[operand.index].insert(passes[i].begin(), passes[i].end());
+      if (region[operand].elements() == whole) passes.add_those_of(operand, ValueId(i));
   }
-  std::vector<std::vector<int>> out;
-  for (const auto& p : passes) out.emplace_back(p.begin(), p.end());
-  return out;
+  return passes;
 }
 
 namespace {
@@ -236,7 +251,7 @@ constexpr std::int64_t kLongestStagedRow = 1 << 16;
 std::vector<ValueId> staged_values(const Region& region, const Rows& rows, const Target& target) {
   const bool gpu = target.family == Target::Family::kGpu;
   const std::int64_t whole = rows.outer * rows.inner * rows.reduced;
-  const std::vector<std::vector<int>> passes = passes_needing(region, rows);
+  const Passes passes = passes_needing(region, rows);
   std::vector<bool> dear(region.values.size(), false);
   for (std::size_t i = 0; i < region.values.size(); ++i) {
     const RegionValue& v = region.values[i];
@@ -247,11 +262,11 @@ std::vector<ValueId> staged_values(const Region& region, const Rows& rows, const
   std::vector<bool> continued(region.values.size(), false);  // a later value serves the same passes
   for (std::size_t i = 0; i < region.values.size(); ++i)
     for (const ValueId operand : region.values[i].operands)
-      if (!rows.is_reduction(ValueId(i)) && passes[operand.index] == passes[i]) continued[operand.index] = true;
+      if (!rows.is_reduction(ValueId(i)) && passes.same(operand, ValueId(i))) continued[operand.index] = true;
   std::vector<ValueId> staged;
   for (std::size_t i = 0; i < region.values.size(); ++i) {
     const RegionValue& v = region.values[i];
-    if (passes[i].size() < 2 || v.elements() != whole) continue;
+    if (passes[ValueId(i)].size() < 2 || v.elements() != whole) continue;
     const bool capture = v.kind == RegionValue::Kind::kCapture;
     if (capture ? gpu : dear[i] && !continued[i] && v.kind == RegionValue::Kind::kOp) staged.push_back(ValueId(i));
   }

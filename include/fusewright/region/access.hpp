@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "fusewright/region/index_map.hpp"
@@ -15,12 +16,13 @@ struct AccessNode {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   ValueId value;
-  IndexMap map;
+  std::shared_ptr<const IndexMap> at;  ///< one object for all nodes with this map
+  const IndexMap& map() const { return *at; }
   /// For each operand of the value the node that supplies it, kNone for operands that are only read through `runtime`.
   std::vector<std::uint32_t> operands;
   /// pad, concat, dynamic_update_slice: what must hold for that operand to be the one that is read; empty elsewhere.
   std::vector<std::vector<Constraint>> guards;
-  /// The node that supplies each of map.runtime.
+  /// The node that supplies each of map().runtime.
   std::vector<std::uint32_t> runtime;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <vector>
 
 #include "fusewright/region/access.hpp"
@@ -32,8 +33,21 @@ region::IndexMap full_map(const Region& region, const Rows& rows, region::ValueI
 /// From (outer, inner) to an element of a tensor with the kept axes.
 region::IndexMap kept_map(const Region& region, const Rows& rows, region::ValueId value);
 
-/// Values of the whole domain that several passes over a row need: by value the passes (levels, then the outputs'
-/// pass).
-std::vector<std::vector<int>> passes_needing(const Region& region, const Rows& rows);
+/// The passes over a row that need a value of the whole domain: levels, then the outputs' pass. Values that the same
+/// passes need share the list.
+class Passes {
+ public:
+  explicit Passes(std::size_t values) : list_of_(values, 0), lists_(1) {}
+  const std::vector<int>& operator[](region::ValueId value) const { return lists_[list_of_[value.index]]; }
+  bool same(region::ValueId a, region::ValueId b) const { return list_of_[a.index] == list_of_[b.index]; }
+  void add(region::ValueId value, std::vector<int> passes);  ///< ascending
+  void add_those_of(region::ValueId value, region::ValueId other);
+
+ private:
+  std::vector<std::uint32_t> list_of_;
+  std::vector<std::vector<int>> lists_;  // distinct, the first is empty
+  std::map<std::vector<int>, std::uint32_t> numbers_;
+};
+Passes passes_needing(const Region& region, const Rows& rows);
 
 }  // namespace fusewright::schedule
