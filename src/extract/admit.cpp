@@ -122,16 +122,16 @@ std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
 
 }  // namespace
 
-std::expected<std::vector<NodeId>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
+std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
                                                        const std::vector<NodeId>& nodes) {
   return admits(rule, graph, uses, Inside(graph, nodes));
 }
 
-std::expected<std::vector<NodeId>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
+std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
                                                        const Inside& inside) {
   const bool horizontal = rule.roots.size() > 1 || rule.roots.front().max > 1;
   const Parts parts = horizontal ? components(inside) : one_part(inside);
-  std::vector<NodeId> exclusive;
+  std::vector<std::uint32_t> exclusive;
   ops::Env env;
   const auto placed = place(graph, inside, parts, rule.roots);
   if (!placed) return refuse(rule, placed.error());
@@ -143,7 +143,7 @@ std::expected<std::vector<NodeId>, NotAdmitted> admits(const FuseRule& rule, con
     bind_names(graph, inside, part, segment, root.segments, env);
     for (std::size_t i = 0; i < part.size() && !rule.no_duplicate.empty(); ++i)
       if (std::ranges::find(rule.no_duplicate, root.segments[segment[i]].name) != rule.no_duplicate.end())
-        exclusive.push_back(inside.nodes()[part[i]]);
+        exclusive.push_back(part[i]);
     for (const std::string& name : root.shared) {
       const auto [at, first] = shared.emplace(name, env[name]);
       if (!first && at->second != env[name]) return refuse(rule, fmt::format("the parts do not share one `{}`", name));

@@ -62,14 +62,14 @@ class Assembler {
     std::map<Value, std::vector<std::size_t>> reading;
     for (std::size_t i = 0; i < alive.size(); ++i) {
       place[alive[i]] = i;
-      for (const Value v : kernels_[alive[i]].eval.inputs) reading[v].push_back(i);
+      for (const Value v : kernels_[alive[i]].inputs) reading[v].push_back(i);
     }
     std::vector<std::pair<std::size_t, std::size_t>> edges;
     const auto edge = [&](std::size_t from, std::size_t to) {
       if (from != to) edges.emplace_back(from, to);
     };
     for (std::size_t i = 0; i < alive.size(); ++i)
-      for (const Value v : kernels_[alive[i]].eval.outputs) {
+      for (const Value v : kernels_[alive[i]].outputs) {
         for (const std::size_t reader : reading[v]) edge(i, reader);
         for (const NodeId r : uses_.readers(v.node))
           if (!graph_[r].computations.empty())
@@ -83,23 +83,25 @@ class Assembler {
   plan::Group group(const Kernel& m, std::size_t number) const {
     plan::Group out;
     out.name = plan::group_name(graph_, m.nodes, number);
-    out.fuse_rule = m.eval.rule != nullptr ? m.eval.rule->name : "single";
+    out.fuse_rule = m.price != nullptr && m.price->rule != nullptr ? m.price->rule->name : "single";
     out.nodes = m.nodes;
     out.unsupported = m.unsupported;
     out.source_nodes = sources_.names(m.nodes);
-    out.inputs = m.eval.inputs;
-    out.outputs = m.eval.outputs;
+    out.inputs = m.inputs;
+    out.outputs = m.outputs;
     if (!m.unsupported.empty()) {
       out.region.captures = static_cast<std::uint32_t>(out.inputs.size());
       out.region.outputs.resize(out.outputs.size());
       return out;
     }
-    out.region = *m.eval.region;
-    out.schedule = m.eval.schedule;
+    Result<region::Region> region = plan::make_region(graph_, m.nodes, m.inputs, m.outputs);
+    FW_CHECK(region.has_value()) << region.error().diagnostics.front().message;
+    out.region = *std::move(region);
+    out.schedule = m.price->schedule;
     out.bytes = region::planned_bytes(out.region);
     out.flops = region::work(out.region).flops;
-    out.seconds_estimated = m.eval.cost.seconds;
-    out.cost_explanation = m.eval.cost.explanation;
+    out.seconds_estimated = m.price->cost.seconds;
+    out.cost_explanation = m.price->cost.explanation;
     return out;
   }
 

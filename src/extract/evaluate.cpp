@@ -16,7 +16,8 @@ Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& 
       device_(device),
       facts_(facts),
       inside_(graph.nodes.size()),
-      seen_(graph.nodes.size()) {
+      seen_(graph.nodes.size()),
+      signatures_(graph, uses, facts) {
   if (!options.fuse) return;
   const std::string target = device.target.substr(0, device.target.find(':'));
   for (const rule::FuseRule& rule : rules.fuses) {
@@ -94,58 +95,75 @@ bool is_view(const Graph& graph, const std::vector<NodeId>& nodes) {
   return nodes.size() == 1 && graph.info(nodes.front()).name == "reshape";
 }
 
-Evaluator::Fitted& Evaluator::remembered(region::Region region) {
-  auto& same_hash = fitted_[region::hash(region)];
-  for (const auto& fitted : same_hash)
-    if (fitted->region == region) return *fitted;
-  same_hash.push_back(std::make_unique<Fitted>(Fitted{std::move(region), {}}));
-  return *same_hash.back();
-}
-
-const std::expected<schedule::Schedule, schedule::Refusal>& Evaluator::fit(Fitted& fitted, schedule::Template kind) {
-  for (const auto& [known, schedule] : fitted.fits)
-    if (known == kind) return schedule;
-  fitted.fits.emplace_back(kind, schedule::fit(fitted.region, kind, device_.shape));
-  return fitted.fits.back().second;
-}
-
 const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
-  const auto [at, fresh] = priced_.try_emplace({nodes, outputs}, std::unexpected(Refused{}));
-  if (fresh) at->second = price(nodes, outputs);
+  const std::vector<Value> in = inputs(nodes);
+  const auto [at, fresh] = priced_.try_emplace(signatures_.of(nodes, in, outputs), std::unexpected(Refused{}));
+  effort_ += fresh ? nodes.size() : 1;
+  if (fresh) at->second = price(nodes, in, outputs);
   return at->second;
 }
 
-Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
-  effort_ += nodes.size();
-  Evaluation best;
-  best.inputs = inputs(nodes);
-  best.outputs = outputs;
-  Result<region::Region> made = plan::make_region(graph_, nodes, best.inputs, best.outputs);
-  if (!made) return std::unexpected(Refused{plan::Cut::Why::kTemplate, made.error().diagnostics.front().message});
-  Fitted& fitted = remembered(*std::move(made));
-  std::vector<bool> hot;
-  for (const Value v : best.inputs)
-    hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
+namespace {
 
-  bool found = false;
-  Refused refused{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
-  const auto consider = [&](const rule::FuseRule* rule, const std::vector<NodeId>& exclusive, schedule::Template kind) {
-    const auto& schedule = fit(fitted, kind);
+/// The cheapest kernel of a region among those that rules and templates offer.
+class Cheapest {
+ public:
+  Cheapest(const region::Region& region, const cost::Device& device, std::vector<bool> hot)
+      : region_(region), device_(device), hot_(std::move(hot)) {}
+
+  void consider(const rule::FuseRule* rule, const std::vector<std::uint32_t>& exclusive, schedule::Template kind) {
+    const auto& schedule = fit(kind);
     if (!schedule) {
       if (rule != nullptr && rule->kernel)
-        refused = {plan::Cut::Why::kTemplate,
-                   fmt::format("rule {}: template {}: {}", rule->name, ops::name(kind), schedule.error().reason)};
+        refused_ = {plan::Cut::Why::kTemplate,
+                    fmt::format("rule {}: template {}: {}", rule->name, ops::name(kind), schedule.error().reason)};
       return;
     }
-    cost::KernelCost cost = cost::kernel_cost(fitted.region, *schedule, device_, hot);
+    cost::KernelCost cost = cost::kernel_cost(region_, *schedule, device_, hot_);
     // Between near equals the simpler loop structure stays.
-    if (found && cost.seconds >= 0.99 * best.cost.seconds) return;
-    found = true;
-    best.rule = rule;
-    best.exclusive = exclusive;
-    best.schedule = *schedule;
-    best.cost = std::move(cost);
-  };
+    if (found_ && cost.seconds >= 0.99 * best_.cost.seconds) return;
+    found_ = true;
+    best_ = {rule, *schedule, std::move(cost), 0, exclusive};
+  }
+  void refuse(const NotAdmitted& by) {
+    if (!found_ && refused_.why != plan::Cut::Why::kTemplate)
+      refused_ = {by.by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule, by.reason};
+  }
+  Evaluated result() && {
+    if (!found_) return std::unexpected(std::move(refused_));
+    best_.arithmetic = cost::arithmetic_seconds(region_, device_);
+    return std::move(best_);
+  }
+
+ private:
+  using Fit = std::expected<schedule::Schedule, schedule::Refusal>;
+
+  const Fit& fit(schedule::Template kind) {
+    for (const auto& [known, schedule] : fits_)
+      if (known == kind) return schedule;
+    fits_.emplace_back(kind, schedule::fit(region_, kind, device_.shape));
+    return fits_.back().second;
+  }
+
+  const region::Region& region_;
+  const cost::Device& device_;
+  std::vector<bool> hot_;
+  std::vector<std::pair<schedule::Template, Fit>> fits_;
+  bool found_ = false;
+  Priced best_;
+  Refused refused_{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
+};
+
+}  // namespace
+
+Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
+                           const std::vector<Value>& outputs) const {
+  const Result<region::Region> region = plan::make_region(graph_, nodes, inputs, outputs);
+  if (!region) return std::unexpected(Refused{plan::Cut::Why::kTemplate, region.error().diagnostics.front().message});
+  std::vector<bool> hot;
+  for (const Value v : inputs)
+    hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
+  Cheapest cheapest(*region, device_, std::move(hot));
   std::optional<Inside> inside;
   for (const Usable& usable : rules_) {
     const bool possible = std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
@@ -157,21 +175,18 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
     if (!inside) inside.emplace(graph_, nodes);
     const auto admitted = admits(rule, graph_, uses_, *inside);
     if (!admitted) {
-      if (!found && refused.why != plan::Cut::Why::kTemplate)
-        refused = {admitted.error().by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule, admitted.error().reason};
+      cheapest.refuse(admitted.error());
       continue;
     }
     if (rule.kernel) {
-      consider(&rule, *admitted, *rule.kernel);
+      cheapest.consider(&rule, *admitted, *rule.kernel);
       continue;
     }
-    for (const auto& [kind, name] : ops::kTemplates) consider(&rule, *admitted, kind);
+    for (const auto& [kind, name] : ops::kTemplates) cheapest.consider(&rule, *admitted, kind);
   }
   if (nodes.size() == 1)
-    for (const auto& [kind, name] : ops::kTemplates) consider(nullptr, {}, kind);
-  if (!found) return std::unexpected(std::move(refused));
-  best.region = &fitted.region;
-  return best;
+    for (const auto& [kind, name] : ops::kTemplates) cheapest.consider(nullptr, {}, kind);
+  return std::move(cheapest).result();
 }
 
 std::string Budget::spent() const {

@@ -3,8 +3,6 @@
 #include <chrono>
 #include <expected>
 #include <functional>
-#include <map>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "fusewright/extract/fusion.hpp"
 #include "fusewright/plan/plan.hpp"
 #include "fusewright/rule/rule.hpp"
+#include "signature.hpp"
 
 namespace fusewright::extract {
 
@@ -20,28 +19,30 @@ using graph::Graph;
 using graph::NodeId;
 using graph::Value;
 
-/// One kernel that a set of nodes can become, and what it costs.
-struct Evaluation {
+/// The cheapest kernel that a set of nodes can become, and what it costs.
+struct Priced {
   const rule::FuseRule* rule = nullptr;  ///< null: one operator alone
   schedule::Schedule schedule;
   cost::KernelCost cost;
-  const region::Region* region = nullptr;  ///< the evaluator's
-  std::vector<Value> inputs, outputs;
-  std::vector<NodeId> exclusive;  ///< in `no_duplicate` segments: no other kernel may compute these
+  double arithmetic = 0;                 ///< seconds that no kernel with these nodes goes below
+  std::vector<std::uint32_t> exclusive;  ///< places of those in `no_duplicate` segments: no other kernel computes them
 };
 
 struct Refused {
   plan::Cut::Why why = plan::Cut::Why::kRule;
   std::string reason;
 };
-using Evaluated = std::expected<Evaluation, Refused>;
+using Evaluated = std::expected<Priced, Refused>;
 
 /// A kernel of the plan in the making.
 struct Kernel {
-  std::vector<NodeId> nodes;  ///< in topological order
-  Evaluation eval;
-  std::string unsupported;  ///< no template computes it: one operator that stays alone
-  bool alive = true;        ///< false: others have taken its nodes
+  std::vector<NodeId> nodes;           ///< in topological order
+  std::vector<Value> inputs, outputs;  ///< tensors read and written
+  const Priced* price = nullptr;       ///< the evaluator's; null where there is no such kernel
+  std::string unsupported;             ///< then: why no template computes it, one operator that stays alone
+  bool alive = true;                   ///< false: others have taken its nodes
+
+  double seconds() const { return price != nullptr ? price->cost.seconds : 0; }
 };
 
 /// A value that stays materialised although a kernel that reads it might have computed it.
@@ -56,15 +57,7 @@ struct Declined {
 /// Whether this is one reshape: no kernel, but another way of seeing what it reads.
 bool is_view(const Graph& graph, const std::vector<NodeId>& nodes);
 
-/// What the planner knows of each node before it starts.
-struct NodeFacts {
-  std::vector<bool> constant;  ///< depends on constants alone
-  std::vector<bool>
-      load_time;  ///< of those, what is computed when the model is loaded; the others are left to their readers
-  std::vector<bool> duplicated;  ///< computed in every kernel that reads it, never stored
-};
-
-/// Prices sets of nodes as kernels. Remembers every set that it has priced, and the schedules of equal regions.
+/// Prices sets of nodes as kernels: each once, and all that have its signature with it.
 class Evaluator {
  public:
   /// With the rules that hold for this device and that the options allow; none without `options.fuse`.
@@ -75,16 +68,21 @@ class Evaluator {
   using ElsewhereToo = std::function<bool(NodeId)>;
 
   /// The cheapest kernel that computes exactly these nodes (in topological order) and stores these values, or why there
-  /// is none.
+  /// is none. Stays as long as the evaluator does.
   const Evaluated& evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs);
   /// The same, stored being what is read outside.
   const Evaluated& evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere = {}) {
     return evaluate(nodes, outputs(nodes, elsewhere));
   }
+  /// Of these nodes and what they read; sets with the same one are priced alike.
+  Signature signature(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
+    return signatures_.of(nodes, inputs(nodes), outputs);
+  }
   /// Tensors that such a kernel reads and writes, in order of first use.
   std::vector<Value> inputs(const std::vector<NodeId>& nodes) const;
   std::vector<Value> outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const;
-  /// Nodes priced so far, each as often as a kernel with it was: what planning costs, and the same on every machine.
+  /// Nodes priced so far, each as often as a new kernel with it was, and kernels that were known: what planning costs,
+  /// and the same on every machine.
   std::size_t effort() const { return effort_; }
 
   /// Of a node that is stored, the results that anybody reads.
@@ -92,13 +90,8 @@ class Evaluator {
   bool is_scalar_constant(Value v) const;
 
  private:
-  struct Fitted {
-    region::Region region;
-    std::vector<std::pair<schedule::Template, std::expected<schedule::Schedule, schedule::Refusal>>> fits;
-  };
-  const std::expected<schedule::Schedule, schedule::Refusal>& fit(Fitted& fitted, schedule::Template kind);
-  Fitted& remembered(region::Region region);
-  Evaluated price(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs);
+  Evaluated price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
+                  const std::vector<Value>& outputs) const;
 
   const Graph& graph_;
   const Uses& uses_;
@@ -124,8 +117,8 @@ class Evaluator {
     std::uint64_t now_ = 0;
   };
   mutable Marks inside_, seen_;
-  std::map<std::pair<std::vector<NodeId>, std::vector<Value>>, Evaluated> priced_;
-  std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Fitted>>> fitted_;
+  Signatures signatures_;
+  std::unordered_map<Signature, Evaluated, SignatureHash> priced_;
 };
 
 /// What one way of improving a plan may take.

@@ -67,19 +67,29 @@ std::vector<NodeId> Grouping::with(const std::vector<std::uint32_t>& groups, Nod
   return nodes;
 }
 
-// The kernel that these groups become together with the node that is being placed.
-const Evaluated& Grouping::evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const {
-  return evaluator_.evaluate(nodes, [&](NodeId n) {
+Grouping::Attempt Grouping::attempt(const std::vector<std::uint32_t>& groups, NodeId node) const {
+  Attempt out;
+  out.nodes = with(groups, node);
+  out.outputs = evaluator_.outputs(out.nodes, [&](NodeId n) {
     if (!facts_.duplicated[n.index]) return false;
     const auto& in = groups_of_[n.index];
     return std::any_of(in.begin(), in.end(),
                        [&](std::uint32_t g) { return std::find(groups.begin(), groups.end(), g) == groups.end(); });
   });
+  out.price = &evaluator_.evaluate(out.nodes, out.outputs);
+  return out;
+}
+
+void Grouping::become(Kernel& kernel, Attempt attempt) const {
+  kernel.inputs = evaluator_.inputs(attempt.nodes);
+  kernel.nodes = std::move(attempt.nodes);
+  kernel.outputs = std::move(attempt.outputs);
+  kernel.price = &**attempt.price;
 }
 
 double Grouping::seconds(const std::vector<std::uint32_t>& groups) const {
   double sum = 0;
-  for (const std::uint32_t g : groups) sum += members_[g].eval.cost.seconds;
+  for (const std::uint32_t g : groups) sum += members_[g].seconds();
   return sum;
 }
 
@@ -129,8 +139,8 @@ Kernel Grouping::unsupported(NodeId node, std::string reason) const {
   out.nodes = {node};
   out.unsupported = std::move(reason);
   for (const Value v : graph_[node].operands)
-    if (v.valid()) out.eval.inputs.push_back(v);
-  for (std::uint32_t r = 0; r < graph_[node].types.size(); ++r) out.eval.outputs.push_back({node, r});
+    if (v.valid()) out.inputs.push_back(v);
+  for (std::uint32_t r = 0; r < graph_[node].types.size(); ++r) out.outputs.push_back({node, r});
   return out;
 }
 
@@ -140,17 +150,16 @@ void Grouping::place_alone(NodeId node) {
     return;
   }
   Kernel member;
-  member.nodes = {node};
-  const Evaluated& eval = evaluator_.evaluate(member.nodes);
-  if (eval)
-    member.eval = *eval;
+  Attempt alone = attempt({}, node);
+  if (alone.possible())
+    become(member, std::move(alone));
   else
-    member = unsupported(node, eval.error().reason);
+    member = unsupported(node, alone.price->error().reason);
   members_.push_back(std::move(member));
   groups_of_[node.index].push_back(static_cast<std::uint32_t>(members_.size() - 1));
 }
 
-void Grouping::replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, const Evaluation& eval) {
+void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
   const std::uint32_t keep = groups.front();
   for (const std::uint32_t g : groups) {
     for (const NodeId n : members_[g].nodes) std::erase(groups_of_[n.index], g);
@@ -158,12 +167,11 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, std::vector<Nod
     if (g != keep) members_[g].nodes.clear();
     streams_.erase(g);
   }
-  for (const NodeId n : nodes) {
+  for (const NodeId n : by.nodes) {
     auto& in = groups_of_[n.index];
     in.insert(std::lower_bound(in.begin(), in.end(), keep), keep);
   }
-  members_[keep].nodes = std::move(nodes);
-  members_[keep].eval = eval;
+  become(members_[keep], std::move(by));
 }
 
 // What the node reads comes, one reader after the other, out of a contraction or convolution that can compute it in its
@@ -191,10 +199,10 @@ bool Grouping::feeds_from_anchor(NodeId node) const {
 // would be alive. False: not such a node.
 bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   Kernel& member = members_[group];
-  if (member.nodes.size() < kPricedEachStep || member.eval.schedule.kind != Template::kLoop ||
-      member.eval.rule == nullptr)
+  if (member.nodes.size() < kPricedEachStep || member.price == nullptr || member.price->rule == nullptr ||
+      member.price->schedule.kind != Template::kLoop)
     return false;
-  const rule::FuseRule& rule = *member.eval.rule;
+  const rule::FuseRule& rule = *member.price->rule;
   if (rule.roots.size() != 1 || rule.roots.front().segments.size() != 1 || !rule.guards.empty()) return false;
   const rule::Segment& segment = rule.roots.front().segments.front();
   const graph::Node& n = graph_[node];
@@ -214,7 +222,7 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
 
   Stream& stream = streams_[group];
   if (stream.priced_at == 0) {
-    stream.inputs.insert(member.eval.inputs.begin(), member.eval.inputs.end());
+    stream.inputs.insert(member.inputs.begin(), member.inputs.end());
     stream.priced_at = member.nodes.size();
   }
   // Growing from the consumers, what the group reads at this point is what is alive here.
@@ -234,12 +242,7 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   member.nodes.push_back(node);  // sorted when priced
   groups_of_[node.index].push_back(group);
   if (member.nodes.size() * 4 > stream.priced_at * 5) {
-    std::vector<NodeId> nodes = with({group}, {});
-    const Evaluated& eval = evaluate({group}, nodes);
-    if (eval) {
-      member.eval = *eval;
-      member.nodes = std::move(nodes);
-    }
+    if (Attempt grown = attempt({group}, {}); grown.possible()) become(member, std::move(grown));
     stream.priced_at = member.nodes.size();
   }
   return true;
@@ -249,18 +252,17 @@ void Grouping::finish_streams() {
   for (const auto& [group, stream] : streams_) {
     Kernel& member = members_[group];
     if (!member.alive || stream.priced_at == member.nodes.size()) continue;
-    member.nodes = with({group}, {});
-    const Evaluated& eval = evaluate({group}, member.nodes);
-    FW_CHECK(eval.has_value()) << eval.error().reason;
-    member.eval = *eval;
+    Attempt grown = attempt({group}, {});
+    FW_CHECK(grown.possible()) << grown.price->error().reason;
+    become(member, std::move(grown));
   }
   streams_.clear();
 }
 
 // Whether a rule of the kernel says that one of its nodes is computed nowhere else, and another kernel computes it.
-bool Grouping::clashes(const Evaluation& eval, const std::vector<std::uint32_t>& groups) const {
-  for (const NodeId n : eval.exclusive)
-    for (const std::uint32_t g : groups_of_[n.index])
+bool Grouping::clashes(const Attempt& attempt, const std::vector<std::uint32_t>& groups) const {
+  for (const std::uint32_t place : attempt->exclusive)
+    for (const std::uint32_t g : groups_of_[attempt.nodes[place].index])
       if (std::ranges::find(groups, g) == groups.end()) return true;
   return false;
 }
@@ -268,21 +270,20 @@ bool Grouping::clashes(const Evaluation& eval, const std::vector<std::uint32_t>&
 bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& groups, double alone) {
   const std::string& op = graph_.info(node).name;
   const bool free = op == "broadcast" || op == "iota";
-  if (uses_.node_is_result(node) || (groups.size() > 8 && !free)) return false;
+  const auto unsupported = [&](std::uint32_t g) { return !members_[g].unsupported.empty(); };
+  if (uses_.node_is_result(node) || (groups.size() > 8 && !free) || std::ranges::any_of(groups, unsupported))
+    return false;
   facts_.duplicated[node.index] = true;
   double more = 0;
-  std::vector<std::vector<NodeId>> sets;
-  std::vector<const Evaluation*> evals;
+  std::vector<Attempt> attempts;
   for (const std::uint32_t g : groups) {
-    std::vector<NodeId> nodes = with({g}, node);
-    const Evaluated* eval = members_[g].unsupported.empty() ? &evaluate({g}, nodes) : nullptr;
-    if (eval == nullptr || !*eval || std::ranges::find((*eval)->exclusive, node) != (*eval)->exclusive.end()) {
+    Attempt& with_it = attempts.emplace_back(attempt({g}, node));
+    const auto is_node = [&](std::uint32_t place) { return with_it.nodes[place] == node; };
+    if (!with_it.possible() || std::ranges::any_of(with_it->exclusive, is_node)) {
       facts_.duplicated[node.index] = false;
       return false;
     }
-    more += (*eval)->cost.seconds - members_[g].eval.cost.seconds;
-    sets.push_back(std::move(nodes));
-    evals.push_back(&**eval);
+    more += with_it->cost.seconds - members_[g].seconds();
   }
   if (more > alone && !free) {
     facts_.duplicated[node.index] = false;
@@ -292,7 +293,7 @@ bool Grouping::try_duplicate(NodeId node, const std::vector<std::uint32_t>& grou
             more, alone);
     return false;
   }
-  for (std::size_t i = 0; i < groups.size(); ++i) replace({groups[i]}, std::move(sets[i]), *evals[i]);
+  for (std::size_t i = 0; i < groups.size(); ++i) replace({groups[i]}, std::move(attempts[i]));
   return true;
 }
 
@@ -307,26 +308,25 @@ bool Grouping::try_merge(NodeId node, const std::vector<std::uint32_t>& groups, 
             "its readers depend on each other through another kernel");
     return false;
   }
-  std::vector<NodeId> nodes = with(groups, node);
-  const Evaluated& eval = evaluate(groups, nodes);
+  Attempt merged = attempt(groups, node);
   const NodeId reader = reader_in(node, groups.front());
-  if (!eval) {
-    decline(node, reader, eval.error().why, eval.error().reason);
+  if (!merged.possible()) {
+    decline(node, reader, merged.price->error().why, merged.price->error().reason);
     return false;
   }
-  if (clashes(*eval, groups)) {
-    decline(node, reader, Why::kGuard, fmt::format("rule {}: no_duplicate", eval->rule->name));
+  if (clashes(merged, groups)) {
+    decline(node, reader, Why::kGuard, fmt::format("rule {}: no_duplicate", merged->rule->name));
     return false;
   }
   const double apart = seconds(groups) + alone;
-  if (eval->cost.seconds > apart) {
+  if (merged->cost.seconds > apart) {
     decline(node, reader, Why::kCost,
-            fmt::format("fused {} ({}), apart {}", microseconds(eval->cost.seconds), eval->cost.explanation,
+            fmt::format("fused {} ({}), apart {}", microseconds(merged->cost.seconds), merged->cost.explanation,
                         microseconds(apart)),
-            eval->cost.seconds, apart);
+            merged->cost.seconds, apart);
     return false;
   }
-  replace(groups, std::move(nodes), *eval);
+  replace(groups, std::move(merged));
   return true;
 }
 
@@ -349,7 +349,7 @@ void Grouping::place(NodeId node) {
 
   if (groups.size() == 1) {
     const Kernel& only = members_[groups.front()];
-    const Template kind = only.eval.schedule.kind;
+    const Template kind = only.price != nullptr ? only.price->schedule.kind : Template::kLoop;
     // A contraction computes what follows it for nothing, so a row kernel must not take that away from it.
     const bool anchored = !is_anchor(graph_.info(node).op_class) && feeds_from_anchor(node);
     if (anchored && (kind == Template::kRow || kind == Template::kReduce)) alone = 0;
@@ -373,10 +373,9 @@ void Grouping::place(NodeId node) {
 
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
   if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty() || joins_cyclically({a, b})) return false;
-  std::vector<NodeId> nodes = with({a, b}, {});
-  const Evaluated& eval = evaluate({a, b}, nodes);
-  if (!eval || eval->cost.seconds >= seconds({a, b}) || clashes(*eval, {a, b})) return false;
-  replace({std::min(a, b), std::max(a, b)}, std::move(nodes), *eval);
+  Attempt joined = attempt({a, b}, {});
+  if (!joined.possible() || joined->cost.seconds >= seconds({a, b}) || clashes(joined, {a, b})) return false;
+  replace({std::min(a, b), std::max(a, b)}, std::move(joined));
   return true;
 }
 
@@ -392,7 +391,7 @@ std::string Grouping::improve(const FusionOptions& options) {
       if (!members_[g].alive) continue;
       std::set<std::uint32_t> near;
       for (const std::uint32_t r : readers(g)) near.insert(r);
-      for (const Value in : members_[g].eval.inputs) {
+      for (const Value in : members_[g].inputs) {
         const auto& all = uses_.readers(in.node);
         if (all.size() > kWidest) continue;
         for (const NodeId reader : all)
@@ -407,10 +406,10 @@ std::string Grouping::improve(const FusionOptions& options) {
   for (std::uint32_t g = 0; g < members_.size(); ++g) {
     if (std::string reason = budget.spent(); !reason.empty()) return reason;
     const Kernel& m = members_[g];
-    if (!m.alive || !m.unsupported.empty() || m.eval.region->outputs.empty()) continue;
-    if (m.eval.cost.launch < 0.3 * m.eval.cost.seconds) continue;  // only where launching is a good part of the time
-    const auto key =
-        std::make_pair((*m.eval.region)[m.eval.region->outputs.front()].dims, static_cast<int>(m.eval.schedule.kind));
+    if (!m.alive || m.price == nullptr || m.outputs.empty()) continue;
+    if (m.price->cost.launch < 0.3 * m.seconds()) continue;  // only where launching is a good part of the time
+    const auto key = std::make_pair(ops::static_dims(graph_.type(m.outputs.front()).shape),
+                                    static_cast<int>(m.price->schedule.kind));
     const auto at = last_of_shape.find(key);
     if (at != last_of_shape.end() && members_[at->second].alive && try_join(at->second, g)) continue;
     last_of_shape[key] = g;

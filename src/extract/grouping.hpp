@@ -36,12 +36,23 @@ class Grouping {
  private:
   std::vector<std::uint32_t> readers(std::uint32_t group) const;
   std::vector<std::uint32_t> consumers(NodeId node) const;
+  /// What these groups would be as one kernel, with the node that is being placed where there is one.
+  struct Attempt {
+    std::vector<NodeId> nodes;
+    std::vector<Value> outputs;
+    const Evaluated* price = nullptr;  // the evaluator's
+
+    const Priced& operator*() const { return **price; }
+    const Priced* operator->() const { return &**price; }
+    bool possible() const { return price->has_value(); }
+  };
   std::vector<NodeId> with(const std::vector<std::uint32_t>& groups, NodeId node) const;
+  Attempt attempt(const std::vector<std::uint32_t>& groups, NodeId node) const;
   bool joins_cyclically(const std::vector<std::uint32_t>& groups) const;
-  void replace(const std::vector<std::uint32_t>& groups, std::vector<NodeId> nodes, const Evaluation& eval);
-  const Evaluated& evaluate(const std::vector<std::uint32_t>& groups, const std::vector<NodeId>& nodes) const;
+  void replace(const std::vector<std::uint32_t>& groups, Attempt by);
+  void become(Kernel& kernel, Attempt attempt) const;
   double seconds(const std::vector<std::uint32_t>& groups) const;
-  bool clashes(const Evaluation& eval, const std::vector<std::uint32_t>& groups) const;
+  bool clashes(const Attempt& attempt, const std::vector<std::uint32_t>& groups) const;
   Kernel unsupported(NodeId node, std::string reason) const;
   bool try_duplicate(NodeId node, const std::vector<std::uint32_t>& groups, double alone);
   bool try_merge(NodeId node, const std::vector<std::uint32_t>& groups, double alone);

@@ -31,8 +31,16 @@ struct WindowSearch::Window {
   std::vector<std::uint32_t> choice;   // of each node: its number among the choices, or kNone
   std::vector<std::uint32_t> choices;  // positions in `nodes`
   Nodes free = 0;                      // computed again for nothing
+  Nodes views = 0;                     // no kernels where they are alone
+  std::vector<Nodes> kernels;          // as it stands
   Choices needed = 0;                  // read outside, or results of the model
   double seconds = 0;                  // as it stands
+
+  std::vector<NodeId> members(Nodes set) const {
+    std::vector<NodeId> out;
+    for (; set != 0; set &= set - 1) out.push_back(nodes[static_cast<std::size_t>(std::countr_zero(set))]);
+    return out;
+  }
 
   Nodes set_of(const std::vector<NodeId>& some) const {
     Nodes out = 0;
@@ -61,6 +69,15 @@ struct WindowSearch::Window {
   }
 };
 
+/// A kernel of a solved window.
+struct WindowSearch::Piece {
+  Nodes nodes = 0;
+  Choices stored = 0;
+  const Priced* price = nullptr;
+};
+
+WindowSearch::~WindowSearch() = default;
+
 WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator,
                            std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile)
     : graph_(graph),
@@ -85,16 +102,16 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const cost::Dev
 
 void WindowSearch::enter(std::uint32_t kernel) {
   const Kernel& k = kernels_[kernel];
-  for (const Value v : k.eval.outputs) writer_[v.node.index] = kernel;
-  for (const Value v : k.eval.inputs) readers_[v.node.index].insert(kernel);
+  for (const Value v : k.outputs) writer_[v.node.index] = kernel;
+  for (const Value v : k.inputs) readers_[v.node.index].insert(kernel);
   for (const NodeId n : k.nodes) computed_in_[n.index].insert(kernel);
   by_position_.emplace(uses_.position(k.nodes.front()), kernel);
 }
 
 void WindowSearch::leave(std::uint32_t kernel) {
   Kernel& k = kernels_[kernel];
-  for (const Value v : k.eval.outputs) writer_[v.node.index] = kNone;
-  for (const Value v : k.eval.inputs) readers_[v.node.index].erase(kernel);
+  for (const Value v : k.outputs) writer_[v.node.index] = kNone;
+  for (const Value v : k.inputs) readers_[v.node.index].erase(kernel);
   for (const NodeId n : k.nodes) computed_in_[n.index].erase(kernel);
   by_position_.erase({uses_.position(k.nodes.front()), kernel});
   k.alive = false;
@@ -103,14 +120,14 @@ void WindowSearch::leave(std::uint32_t kernel) {
 
 // A reshape alone is a view of what it reads.
 double WindowSearch::seconds(const Kernel& kernel) const {
-  return is_view(graph_, kernel.nodes) ? 0 : kernel.eval.cost.seconds;
+  return is_view(graph_, kernel.nodes) ? 0 : kernel.seconds();
 }
 
 double WindowSearch::arithmetic(NodeId node) {
   double& known = arithmetic_[node.index];
   if (known >= 0) return known;
   const Evaluated& alone = evaluator_.evaluate(std::vector<NodeId>{node}, evaluator_.stored_values(node));
-  return known = alone ? cost::arithmetic_seconds(*alone->region, device_) : 0;
+  return known = alone ? alone->arithmetic : 0;
 }
 
 std::vector<std::vector<std::uint32_t>> WindowSearch::windows_around(std::uint32_t kernel) const {
@@ -119,10 +136,10 @@ std::vector<std::vector<std::uint32_t>> WindowSearch::windows_around(std::uint32
   const auto usable = [&](std::uint32_t other) {
     return other != kNone && other != kernel && kernels_[other].unsupported.empty();
   };
-  for (const Value v : k.eval.outputs)
+  for (const Value v : k.outputs)
     for (const std::uint32_t r : readers_[v.node.index])
       if (usable(r)) readers.insert(r);
-  for (const Value v : k.eval.inputs) {
+  for (const Value v : k.inputs) {
     if (usable(writer_[v.node.index])) writers.insert(writer_[v.node.index]);
     for (const std::uint32_t s : readers_[v.node.index])
       if (s > kernel && usable(s) && siblings.size() < kChoices) siblings.insert(s);
@@ -197,7 +214,7 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
       stack.pop_back();
       for (const std::uint32_t r : readers_[at.index]) {
         if (inside.contains(r) || !seen.insert(r).second) continue;
-        for (const Value v : kernels_[r].eval.outputs)
+        for (const Value v : kernels_[r].outputs)
           if (uses_.position(v.node) < last) stack.push_back(v.node);
       }
     }
@@ -223,12 +240,14 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, bool all_choices
     number.emplace(n, static_cast<std::uint32_t>(w.nodes.size()));
     const std::string& op = graph_.info(n).name;
     if (op == "broadcast" || op == "iota" || op == "reshape") w.free |= Nodes(1) << w.nodes.size();
+    if (is_view(graph_, {n})) w.views |= Nodes(1) << w.nodes.size();
     w.nodes.push_back(n);
     w.operands.push_back(0);
     w.arithmetic.push_back(arithmetic(n));
     for (const Value operand : graph_[n].operands)
       if (const auto at = number.find(operand.node); at != number.end()) w.operands.back() |= Nodes(1) << at->second;
   }
+  for (const std::uint32_t id : ids) w.kernels.push_back(w.set_of(kernels_[id].nodes));
   // A value that another kernel stores is not stored again here.
   for (const NodeId n : w.nodes)
     if (const std::uint32_t k = writer_[n.index]; k != kNone && !inside.contains(k)) return false;
@@ -245,28 +264,68 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, bool all_choices
   return true;
 }
 
+// All that the search looks at, without the names of the nodes.
+Signature WindowSearch::signature(const Window& w) {
+  Signature out = evaluator_.signature(w.nodes, outputs(w, w.needed));
+  const auto add = [&](std::uint64_t word) {
+    out.push_back(static_cast<std::uint32_t>(word));
+    out.push_back(static_cast<std::uint32_t>(word >> 32));
+  };
+  add(w.choices.size() << 32 | w.kernels.size());
+  for (const std::uint32_t place : w.choices) {
+    add(std::uint64_t(place) << 32 | evaluator_.stored_values(w.nodes[place]).size());
+    for (const Value v : evaluator_.stored_values(w.nodes[place])) out.push_back(v.result);
+  }
+  add(w.needed);
+  add(w.free);
+  for (const Choices after : w.after) out.push_back(after);
+  for (const Nodes kernel : w.kernels) add(kernel);
+  add(std::bit_cast<std::uint64_t>(w.seconds));
+  return out;
+}
+
+std::vector<Value> WindowSearch::outputs(const Window& w, Choices stored) const {
+  std::vector<std::uint32_t> places;
+  for (; stored != 0; stored &= stored - 1)
+    places.push_back(w.choices[static_cast<std::size_t>(std::countr_zero(stored))]);
+  std::sort(places.begin(), places.end());
+  std::vector<Value> out;
+  for (const std::uint32_t place : places)
+    for (const Value v : evaluator_.stored_values(w.nodes[place])) out.push_back(v);
+  return out;
+}
+
 // The least cost of having stored each subset of the choices, in one pass: a kernel only adds to what is stored.
-bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, Window& w) {
+// Returns the kernels of a better plan, or nothing.
+std::vector<WindowSearch::Piece> WindowSearch::search(const Window& w) {
   struct Step {
     double cost = kUnreached;
     Choices from = 0;
-    const Evaluation* eval = nullptr;
+    const Priced* price = nullptr;
     Nodes nodes = 0;
   };
   const Choices all = (Choices(1) << w.choices.size()) - 1;
   std::vector<Step> best(static_cast<std::size_t>(all) + 1);
   best[0].cost = 0;
-  const auto members = [&](Nodes set) {
-    std::vector<NodeId> out;
-    for (; set != 0; set &= set - 1) out.push_back(w.nodes[static_cast<std::size_t>(std::countr_zero(set))]);
-    return out;
-  };
   // On top of what they cost, for each kernel and each operator in it: a plan with more of them must earn that, and
   // another plan with as many must earn its being another one.
   const double charge = worthwhile_ * w.seconds;
   const auto charged = [&](Nodes kernel) { return charge * static_cast<double>(1 + std::popcount(kernel & ~w.free)); };
   double least = w.seconds * kEqual - charge * kEqual;
-  for (const std::uint32_t id : ids) least += charged(w.set_of(kernels_[id].nodes));
+  for (const Nodes kernel : w.kernels) least += charged(kernel);
+  struct Part {
+    const Priced* price;  // null: there is no such kernel
+    double seconds;
+  };
+  std::map<std::pair<Nodes, Choices>, Part> parts;
+  const auto price = [&](Nodes cone, Choices stored) -> const Part& {
+    const auto [at, fresh] = parts.try_emplace({cone, stored});
+    if (!fresh) return at->second;
+    const std::vector<NodeId> nodes = w.members(cone);
+    const Evaluated& priced = evaluator_.evaluate(nodes, outputs(w, stored));
+    at->second = priced ? Part{&*priced, is_view(graph_, nodes) ? 0 : priced->cost.seconds} : Part{nullptr, 0};
+    return at->second;
+  };
   Choices goal = 0;
   for (Choices there = 0; there <= all; ++there) {
     const double so_far = best[there].cost;
@@ -279,39 +338,42 @@ bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, Window& w) {
     const Choices rest = all & ~there;
     for (Choices stored = rest; stored != 0; stored = (stored - 1) & rest) {
       const Nodes cone = w.cone(stored, there);
-      double cost = so_far + charged(cone);
+      const double before = so_far + charged(cone);
+      double cost = before;
       bool possible = true;
       for (Nodes left = cone; left != 0; left &= left - 1) {
         const auto n = static_cast<std::size_t>(std::countr_zero(left));
         cost += w.arithmetic[n];
         possible = possible && (w.after[n] & ~there) == 0;
       }
-      const std::vector<NodeId> nodes = possible ? members(cone) : std::vector<NodeId>();
-      const bool view = possible && is_view(graph_, nodes);
+      const bool view = std::popcount(cone) == 1 && (cone & w.views) != 0;
       if (!possible || cost + (view ? 0 : device_.launch_seconds) >= std::min(least, best[there | stored].cost))
         continue;
-      std::vector<Value> outputs;
-      for (const NodeId n : nodes)
-        for (Choices left = stored; left != 0; left &= left - 1)
-          if (w.nodes[w.choices[static_cast<std::size_t>(std::countr_zero(left))]] == n)
-            for (const Value v : evaluator_.stored_values(n)) outputs.push_back(v);
-      const Evaluated& eval = evaluator_.evaluate(nodes, outputs);
-      if (!eval) continue;
-      const double total = so_far + charged(cone) + (view ? 0 : eval->cost.seconds);
-      if (total < best[there | stored].cost) best[there | stored] = {total, there, &*eval, cone};
+      const Part& part = price(cone, stored);
+      if (part.price != nullptr && before + part.seconds < best[there | stored].cost)
+        best[there | stored] = {before + part.seconds, there, part.price, cone};
     }
   }
-  if (goal == 0) return false;
+  std::vector<Piece> better;
+  for (Choices at = goal; at != 0; at = best[at].from)
+    better.push_back({best[at].nodes, at & ~best[at].from, best[at].price});
+  return better;
+}
+
+bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, const Window& w) {
+  const auto [at, fresh] = found_.try_emplace(signature(w));
+  if (fresh) at->second = search(w);
   std::vector<Kernel> better;
-  for (Choices at = goal; at != 0; at = best[at].from) {
-    Kernel kernel;
-    kernel.nodes = members(best[at].nodes);
-    kernel.eval = *best[at].eval;
-    better.push_back(std::move(kernel));
-  }
   double after = 0;
-  for (const Kernel& kernel : better) after += seconds(kernel);
-  return accept(ids, w, std::move(better), w.seconds, after);
+  for (const Piece& piece : at->second) {
+    Kernel& kernel = better.emplace_back();
+    kernel.nodes = w.members(piece.nodes);
+    kernel.inputs = evaluator_.inputs(kernel.nodes);
+    kernel.outputs = outputs(w, piece.stored);
+    kernel.price = piece.price;
+    after += seconds(kernel);
+  }
+  return !better.empty() && accept(ids, w, std::move(better), w.seconds, after);
 }
 
 bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w, std::vector<Kernel> better,
@@ -320,7 +382,8 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
   for (const Kernel& kernel : better)
     for (const NodeId n : kernel.nodes) ++times[n];
   for (const Kernel& kernel : better)
-    for (const NodeId n : kernel.eval.exclusive) {
+    for (const std::uint32_t place : kernel.price->exclusive) {
+      const NodeId n = kernel.nodes[place];
       const auto& now = computed_in_[n.index];
       const auto outside = std::count_if(
           now.begin(), now.end(), [&](std::uint32_t k) { return std::find(ids.begin(), ids.end(), k) == ids.end(); });
@@ -331,7 +394,7 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
     if (writer_[w.nodes[n].index] != kNone) stored.insert(w.nodes[n]);
   for (const std::uint32_t id : ids) leave(id);
   for (Kernel& kernel : better) {
-    for (const Value v : kernel.eval.outputs)
+    for (const Value v : kernel.outputs)
       if (!stored.contains(v.node))
         for (const NodeId reader : uses_.readers(v.node))
           declined_.push_back({v, reader, plan::Cut::Why::kCost,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "evaluate.hpp"
@@ -21,6 +22,7 @@ class WindowSearch {
 
   WindowSearch(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator,
                std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile);
+  ~WindowSearch();
 
   /// Solves windows until none gets better. @returns the reason where it stopped before, or nothing.
   std::string run(const FusionOptions& options);
@@ -34,7 +36,11 @@ class WindowSearch {
   bool build(const std::vector<std::uint32_t>& ids, bool all_choices, Window& w);
   void choose(bool all_choices, Window& w) const;
   void find_dependences(const std::vector<std::uint32_t>& ids, Window& w) const;
-  bool solve(const std::vector<std::uint32_t>& ids, Window& w);
+  struct Piece;
+  Signature signature(const Window& w);
+  std::vector<Value> outputs(const Window& w, std::uint32_t stored) const;
+  std::vector<Piece> search(const Window& w);
+  bool solve(const std::vector<std::uint32_t>& ids, const Window& w);
   bool accept(const std::vector<std::uint32_t>& ids, const Window& w, std::vector<Kernel> better, double before,
               double after);
   double seconds(const Kernel& kernel) const;
@@ -55,6 +61,7 @@ class WindowSearch {
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
   std::vector<double> arithmetic_;               // by node: seconds, no kernel takes less; negative: not yet known
   std::set<std::vector<std::uint32_t>> solved_;  // kernels never change, so a window is solved once
+  std::unordered_map<Signature, std::vector<Piece>, SignatureHash> found_;  // and so are windows that look the same
 };
 
 }  // namespace fusewright::extract

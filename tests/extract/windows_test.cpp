@@ -68,14 +68,14 @@ double least_cost(const graph::Graph& graph, const cost::Device& on) {
     if (graph.info(id).name == "parameter") continue;
     const auto& alone = evaluator.evaluate(std::vector<NodeId>{id});
     REQUIRE(alone.has_value());
-    kernels.push_back({{id}, *alone, {}, true});
+    kernels.push_back({{id}, evaluator.inputs({id}), evaluator.stored_values(id), &*alone, {}});
   }
   std::vector<std::uint32_t> all(kernels.size());
   std::iota(all.begin(), all.end(), 0U);
   REQUIRE(extract::WindowSearch(graph, uses, on, evaluator, kernels, declined, 0).solve_all(all));
   double sum = 0;
   for (const extract::Kernel& kernel : kernels)
-    if (kernel.alive) sum += kernel.eval.cost.seconds;
+    if (kernel.alive) sum += kernel.seconds();
   return sum;
 }
 

@@ -35,13 +35,13 @@ struct NotAdmitted {
 };
 
 /// Whether the nodes (in topological order) can be assigned to the rule's segments, and its guards hold.
-/// @returns those that stand in `no_duplicate` segments: no other kernel may compute them too.
-std::expected<std::vector<graph::NodeId>, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph,
+/// @returns the places of those that stand in `no_duplicate` segments: no other kernel may compute them too.
+std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph,
                                                               const Uses& uses,
                                                               const std::vector<graph::NodeId>& nodes);
 /// The same of nodes whose edges are known, to ask for several rules.
 class Inside;
-std::expected<std::vector<graph::NodeId>, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph,
+std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const rule::FuseRule& rule, const graph::Graph& graph,
                                                               const Uses& uses, const Inside& inside);
 
 }  // namespace fusewright::extract
