@@ -122,13 +122,13 @@ std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
 
 }  // namespace
 
-std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
-                                                       const std::vector<NodeId>& nodes) {
+std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph,
+                                                              const Uses& uses, const std::vector<NodeId>& nodes) {
   return admits(rule, graph, uses, Inside(graph, nodes));
 }
 
-std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph, const Uses& uses,
-                                                       const Inside& inside) {
+std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const FuseRule& rule, const Graph& graph,
+                                                              const Uses& uses, const Inside& inside) {
   const bool horizontal = rule.roots.size() > 1 || rule.roots.front().max > 1;
   const Parts parts = horizontal ? components(inside) : one_part(inside);
   std::vector<std::uint32_t> exclusive;

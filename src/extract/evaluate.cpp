@@ -23,10 +23,12 @@ Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& 
   for (const rule::FuseRule& rule : rules.fuses) {
     if (!rule.targets.empty() && std::ranges::find(rule.targets, target) == rule.targets.end()) continue;
     if (!rule.exactness.within(options.allowed)) continue;
-    Usable usable{&rule, std::vector<bool>(graph.table->size(), false)};
+    Usable usable{&rule, std::vector<std::uint64_t>(graph.table->size(), 0)};
     for (const rule::FuseRoot& root : rule.roots)
       for (const rule::Segment& segment : root.segments)
-        for (const ops::OpId op : segment.ops.ops) usable.ops[op.index] = true;
+        for (const ops::OpId op : segment.ops.ops)
+          usable.most[op.index] = std::min<std::uint64_t>(
+              rule::Segment::kUnbounded, usable.most[op.index] + std::uint64_t(root.max) * segment.max);
     rules_.push_back(std::move(usable));
   }
 }
@@ -103,13 +105,30 @@ const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std
   return at->second;
 }
 
+std::vector<Evaluator::Count> Evaluator::counts(const std::vector<NodeId>& nodes) const {
+  constexpr std::uint32_t kNone = ~0U;
+  place_of_op_.resize(graph_.table->size(), kNone);
+  std::vector<Count> out;
+  for (const NodeId id : nodes) {
+    std::uint32_t& place = place_of_op_[graph_[id].op.index];
+    if (place == kNone) {
+      place = static_cast<std::uint32_t>(out.size());
+      out.push_back({graph_[id].op});
+    }
+    ++out[place].times;
+  }
+  for (const Count& count : out) place_of_op_[count.op.index] = kNone;
+  return out;
+}
+
 namespace {
 
 /// The cheapest kernel of a region among those that rules and templates offer.
 class Cheapest {
  public:
-  Cheapest(const region::Region& region, const cost::Device& device, std::vector<bool> hot)
-      : region_(region), device_(device), hot_(std::move(hot)) {}
+  /// @param refused  what to say if no template that is offered fits for a reason of its own
+  Cheapest(const region::Region& region, const cost::Device& device, std::vector<bool> hot, Refused refused)
+      : region_(region), device_(device), hot_(std::move(hot)), refused_(std::move(refused)) {}
 
   void consider(const rule::FuseRule* rule, const std::vector<std::uint32_t>& exclusive, schedule::Template kind) {
     const auto& schedule = fit(kind);
@@ -124,10 +143,6 @@ class Cheapest {
     if (found_ && cost.seconds >= 0.99 * best_.cost.seconds) return;
     found_ = true;
     best_ = {rule, *schedule, std::move(cost), 0, exclusive};
-  }
-  void refuse(const NotAdmitted& by) {
-    if (!found_ && refused_.why != plan::Cut::Why::kTemplate)
-      refused_ = {by.by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule, by.reason};
   }
   Evaluated result() && {
     if (!found_) return std::unexpected(std::move(refused_));
@@ -151,41 +166,54 @@ class Cheapest {
   std::vector<std::pair<schedule::Template, Fit>> fits_;
   bool found_ = false;
   Priced best_;
-  Refused refused_{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
+  Refused refused_;
 };
 
 }  // namespace
 
 Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
                            const std::vector<Value>& outputs) const {
+  // Rules first: most sets are refused by them, and a region is made only for the others.
+  struct Offer {
+    const rule::FuseRule* rule;  // null: one operator alone
+    std::vector<std::uint32_t> exclusive;
+  };
+  std::vector<Offer> offers;
+  Refused refused{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
+  const std::vector<Count> present = counts(nodes);
+  std::optional<Inside> inside;
+  for (const Usable& usable : rules_) {
+    if (std::ranges::any_of(present, [&](const Count& c) { return usable.most[c.op.index] == 0; })) continue;
+    const auto over = std::ranges::find_if(present, [&](const Count& c) { return c.times > usable.most[c.op.index]; });
+    if (over != present.end()) {
+      refused.reason = fmt::format("rule {}: it takes {} {}, and here are {}", usable.rule->name,
+                                   usable.most[over->op.index], (*graph_.table)[over->op].name, over->times);
+      continue;
+    }
+    if (!inside) inside.emplace(graph_, nodes);
+    auto admitted = admits(*usable.rule, graph_, uses_, *inside);
+    if (admitted)
+      offers.push_back({usable.rule, *std::move(admitted)});
+    else
+      refused = {admitted.error().by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule,
+                 std::move(admitted.error().reason)};
+  }
+  if (nodes.size() == 1) offers.push_back({nullptr, {}});
+  if (offers.empty()) return std::unexpected(std::move(refused));
+
   const Result<region::Region> region = plan::make_region(graph_, nodes, inputs, outputs);
   if (!region) return std::unexpected(Refused{plan::Cut::Why::kTemplate, region.error().diagnostics.front().message});
   std::vector<bool> hot;
   for (const Value v : inputs)
     hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
-  Cheapest cheapest(*region, device_, std::move(hot));
-  std::optional<Inside> inside;
-  for (const Usable& usable : rules_) {
-    const bool possible = std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-      const std::uint32_t op = graph_[id].op.index;
-      return op < usable.ops.size() && usable.ops[op];
-    });
-    if (!possible) continue;
-    const rule::FuseRule& rule = *usable.rule;
-    if (!inside) inside.emplace(graph_, nodes);
-    const auto admitted = admits(rule, graph_, uses_, *inside);
-    if (!admitted) {
-      cheapest.refuse(admitted.error());
+  Cheapest cheapest(*region, device_, std::move(hot), std::move(refused));
+  for (const Offer& offer : offers) {
+    if (offer.rule != nullptr && offer.rule->kernel) {
+      cheapest.consider(offer.rule, offer.exclusive, *offer.rule->kernel);
       continue;
     }
-    if (rule.kernel) {
-      cheapest.consider(&rule, *admitted, *rule.kernel);
-      continue;
-    }
-    for (const auto& [kind, name] : ops::kTemplates) cheapest.consider(&rule, *admitted, kind);
+    for (const auto& [kind, name] : ops::kTemplates) cheapest.consider(offer.rule, offer.exclusive, kind);
   }
-  if (nodes.size() == 1)
-    for (const auto& [kind, name] : ops::kTemplates) cheapest.consider(nullptr, {}, kind);
   return std::move(cheapest).result();
 }
 

@@ -99,9 +99,15 @@ class Evaluator {
   const NodeFacts& facts_;
   struct Usable {
     const rule::FuseRule* rule;
-    std::vector<bool> ops;  // by operator: some segment takes it
+    std::vector<std::uint64_t> most;  // by operator: how many of it the segments take together
   };
+  struct Count {
+    ops::OpId op;
+    std::uint64_t times = 0;
+  };
+  std::vector<Count> counts(const std::vector<NodeId>& nodes) const;
   std::vector<Usable> rules_;
+  mutable std::vector<std::uint32_t> place_of_op_;  // in the counts that are made
   std::size_t effort_ = 0;
 
   /// A set of nodes that is emptied in no time.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "fusewright/support/check.hpp"
 
@@ -46,8 +45,12 @@ std::vector<std::uint32_t> Grouping::consumers(NodeId node) const {
   return groups;
 }
 
-std::vector<std::uint32_t> Grouping::readers(std::uint32_t group) const {
-  std::vector<std::uint32_t> out;
+const std::vector<std::uint32_t>& Grouping::readers(std::uint32_t group) const {
+  readers_.resize(members_.size());
+  auto& [known_at, out] = readers_[group];
+  if (known_at == changes_) return out;
+  known_at = changes_;
+  out.clear();
   for (const NodeId node : members_[group].nodes) {
     if (facts_.duplicated[node.index]) continue;
     for (const NodeId reader : uses_.readers(node))
@@ -112,12 +115,15 @@ bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const 
   for (const std::uint32_t g : groups)
     for (const NodeId n : members_[g].nodes) last = std::max(last, uses_.position(n));
   const auto inside = [&](std::uint32_t g) { return std::ranges::find(groups, g) != groups.end(); };
-  std::unordered_set<std::uint32_t> seen;
+  visited_.resize(members_.size(), 0);
+  ++searches_;
   std::vector<std::uint32_t> stack;
   const auto visit = [&](std::uint32_t g) {
     const auto& nodes = members_[g].nodes;  // a loop that grows has its first node at the end
     const std::uint32_t first = std::min(uses_.position(nodes.front()), uses_.position(nodes.back()));
-    if (first < last && seen.insert(g).second) stack.push_back(g);
+    if (first >= last || visited_[g] == searches_) return;
+    visited_[g] = searches_;
+    stack.push_back(g);
   };
   for (const std::uint32_t g : groups)
     for (const std::uint32_t r : readers(g))
@@ -157,6 +163,12 @@ void Grouping::place_alone(NodeId node) {
     member = unsupported(node, alone.price->error().reason);
   members_.push_back(std::move(member));
   groups_of_[node.index].push_back(static_cast<std::uint32_t>(members_.size() - 1));
+  note_change(static_cast<std::uint32_t>(members_.size() - 1));
+}
+
+void Grouping::note_change(std::uint32_t group) {
+  changed_at_.resize(members_.size(), 0);
+  changed_at_[group] = ++changes_;
 }
 
 void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
@@ -172,6 +184,7 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
     in.insert(std::lower_bound(in.begin(), in.end(), keep), keep);
   }
   become(members_[keep], std::move(by));
+  note_change(keep);
 }
 
 // What the node reads comes, one reader after the other, out of a contraction or convolution that can compute it in its
@@ -241,6 +254,7 @@ bool Grouping::grow_streaming(NodeId node, std::uint32_t group) {
   stream.inputs = std::move(inputs);
   member.nodes.push_back(node);  // sorted when priced
   groups_of_[node.index].push_back(group);
+  note_change(group);
   if (member.nodes.size() * 4 > stream.priced_at * 5) {
     if (Attempt grown = attempt({group}, {}); grown.possible()) become(member, std::move(grown));
     stream.priced_at = member.nodes.size();
@@ -372,7 +386,9 @@ void Grouping::place(NodeId node) {
 }
 
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
-  if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty() || joins_cyclically({a, b})) return false;
+  if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty()) return false;
+  if (!refused_.insert(std::uint64_t(changed_at_[a]) << 32 | changed_at_[b]).second) return false;
+  if (joins_cyclically({a, b})) return false;
   Attempt joined = attempt({a, b}, {});
   if (!joined.possible() || joined->cost.seconds >= seconds({a, b}) || clashes(joined, {a, b})) return false;
   replace({std::min(a, b), std::max(a, b)}, std::move(joined));

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "evaluate.hpp"
@@ -34,7 +35,7 @@ class Grouping {
   std::vector<Declined>& declined() { return declined_; }
 
  private:
-  std::vector<std::uint32_t> readers(std::uint32_t group) const;
+  const std::vector<std::uint32_t>& readers(std::uint32_t group) const;
   std::vector<std::uint32_t> consumers(NodeId node) const;
   /// What these groups would be as one kernel, with the node that is being placed where there is one.
   struct Attempt {
@@ -70,6 +71,19 @@ class Grouping {
   std::vector<std::vector<std::uint32_t>> groups_of_;  // by node, sorted
   std::vector<Kernel> members_;
   std::vector<Declined> declined_;
+
+  /// Groups that read what a group makes, as long as no group changes.
+  struct Readers {
+    std::uint32_t known_at = 0;  // count of changes
+    std::vector<std::uint32_t> groups;
+  };
+  std::uint32_t changes_ = 0;
+  void note_change(std::uint32_t group);
+  std::vector<std::uint32_t> changed_at_;      // by group
+  std::unordered_set<std::uint64_t> refused_;  // pairs of such times: what did not pay then does not pay now
+  mutable std::vector<Readers> readers_;
+  mutable std::vector<std::uint64_t> visited_;  // by group: the search that saw it last
+  mutable std::uint64_t searches_ = 0;
 
   /// Large loops grow without being priced anew at each step: what is read, and how many values are alive.
   struct Stream {

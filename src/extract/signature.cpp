@@ -58,8 +58,7 @@ Signatures::Signatures(const Graph& graph, const Uses& uses, const NodeFacts& fa
   kind_ = numbered(
       graph,
       [&](NodeId id) {
-        const std::uint64_t h =
-            hash_mix(hash_mix(graph[id].op.index, types_[id.index]), graph[id].operands.size());
+        const std::uint64_t h = hash_mix(hash_mix(graph[id].op.index, types_[id.index]), graph[id].operands.size());
         return in_kernels(graph, id) ? hash_mix(h, graph[id].attrs.hash()) : h;
       },
       [&](NodeId a, NodeId b) {

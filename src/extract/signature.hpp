@@ -10,13 +10,14 @@ namespace fusewright::extract {
 
 /// What the planner knows of each node before it starts.
 struct NodeFacts {
-  std::vector<bool> constant;    ///< depends on constants alone
-  std::vector<bool> load_time;   ///< of those, what is computed when the model is loaded; the others are left to readers
+  std::vector<bool> constant;   ///< depends on constants alone
+  std::vector<bool> load_time;  ///< of those, what is computed when the model is loaded; the others are left to readers
   std::vector<bool> duplicated;  ///< computed in every kernel that reads it, never stored
 };
 
 /// What decides which kernel a set of nodes becomes, without the nodes' names: their operators, types and edges, what
-/// is stored, and all that guards may ask. Blocks that a model repeats have the same signatures, so each is priced once.
+/// is stored, and all that guards may ask. Blocks that a model repeats have the same signatures, so each is priced
+/// once.
 using Signature = std::vector<std::uint32_t>;
 
 struct SignatureHash {

@@ -91,9 +91,9 @@ class RowsLowering {
     if (!graph) return;
     for (const ValueId v : in_.schedule.staged) {
       const IndexMap own = full_map(region_, rows_, v);
-      const std::string address = to_string(linearize(own, region_[v].dims));
+      const region::IndexExpr address = linearize(own, region_[v].dims);
       const bool same = std::all_of(graph->nodes.begin(), graph->nodes.end(), [&](const region::AccessNode& n) {
-        return n.value != v || to_string(linearize(n.map(), region_[v].dims)) == address;
+        return n.value != v || compare(linearize(n.map(), region_[v].dims), address) == 0;
       });
       if (same) staged_.emplace(v, BufferId());
     }

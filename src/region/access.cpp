@@ -3,24 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "fusewright/support/check.hpp"
 
 namespace fusewright::region {
 
 namespace {
-
-// Runtime variables are numbered within their map; what they read tells maps apart.
-std::string key_of(const IndexMap& map) {
-  std::string key = fmt::format("{}", fmt::join(map.domain, ","));
-  for (const IndexExpr& e : map.results) key += ":" + to_string(e);
-  for (const RuntimeVariable& r : map.runtime) {
-    key += fmt::format(";{}+{}:{}", r.tensor.index, r.wrap, r.range.high);
-    for (const IndexExpr& e : r.index) key += "," + to_string(e);
-  }
-  return key;
-}
 
 bool chooses(const RegionValue& value) {
   return value.op_name == "pad" || value.op_name == "concat" || value.op_name == "dynamic_update_slice";
@@ -61,9 +50,10 @@ class Tracer {
   Number intern(IndexMap map) {
     // Constraints are taken up where they arise and do not travel further down.
     map.constraints.clear();
-    const auto [at, fresh] = numbers_.try_emplace(key_of(map), static_cast<Number>(maps_.size()));
-    if (fresh) maps_.push_back(std::make_shared<const IndexMap>(std::move(map)));
-    return at->second;
+    const auto at = numbers_.find(&map);
+    if (at != numbers_.end()) return at->second;
+    maps_.push_back(std::make_shared<const IndexMap>(std::move(map)));
+    return numbers_[maps_.back().get()] = static_cast<Number>(maps_.size() - 1);
   }
 
   std::uint32_t known(const Access& access) const {
@@ -140,7 +130,10 @@ class Tracer {
   const std::function<bool(ValueId)>& stop_;
   AccessGraph graph_;
   std::vector<std::shared_ptr<const IndexMap>> maps_;
-  std::unordered_map<std::string, Number> numbers_;
+  struct Less {
+    bool operator()(const IndexMap* a, const IndexMap* b) const { return compare(*a, *b) < 0; }
+  };
+  std::map<const IndexMap*, Number, Less> numbers_;
   std::vector<std::vector<std::pair<Number, std::uint32_t>>> known_;  // by value: maps and their nodes
 };
 

@@ -96,26 +96,33 @@ Range range_of(const IndexExpr& e, const IndexMap& map) {
   return {};
 }
 
+std::strong_ordering compare(const IndexExpr& a, const IndexExpr& b) {
+  if (a == b) return std::strong_ordering::equal;
+  if (const auto by_kind = a->kind <=> b->kind; by_kind != 0) return by_kind;
+  if (const auto by_value = a->value <=> b->value; by_value != 0) return by_value;
+  if (!a->a) return std::strong_ordering::equal;  // dims, constants, runtime variables
+  const auto first = compare(a->a, b->a);
+  return first != 0 || !a->b ? first : compare(a->b, b->b);
+}
+
 namespace {
 
-// A sum of atoms (dims, runtime variables, divisions, remainders, clamps) with coefficients. Atoms are told apart by
-// their printed form, which is also the order in which they stand: equal sums print the same.
+// A sum of atoms (dims, runtime variables, divisions, remainders, clamps) with coefficients, in the order of `compare`:
+// equal sums are written alike.
 struct Sum {
   struct Term {
-    std::string key;
     IndexExpr atom;
     std::int64_t coefficient;
   };
-  std::vector<Term> terms;  // sorted by key
+  std::vector<Term> terms;
   std::int64_t constant = 0;
 
   void add(const IndexExpr& atom, std::int64_t coefficient) {
     if (coefficient == 0) return;
-    std::string key = to_string(atom);
-    const auto at = std::lower_bound(terms.begin(), terms.end(), key,
-                                     [](const Term& t, const std::string& k) { return t.key < k; });
-    if (at == terms.end() || at->key != key) {
-      terms.insert(at, {std::move(key), atom, coefficient});
+    const auto at = std::lower_bound(terms.begin(), terms.end(), atom,
+                                     [](const Term& t, const IndexExpr& e) { return compare(t.atom, e) < 0; });
+    if (at == terms.end() || compare(at->atom, atom) != 0) {
+      terms.insert(at, {atom, coefficient});
     } else if ((at->coefficient += coefficient) == 0) {
       terms.erase(at);
     }
@@ -186,8 +193,9 @@ Sum remainder(const Sum& given, std::int64_t divisor, const IndexMap& map) {
 // Whether the sum holds `factor` times every term of the other.
 bool holds(const Sum& sum, const Sum& other, std::int64_t factor) {
   return std::all_of(other.terms.begin(), other.terms.end(), [&](const Sum::Term& o) {
-    return std::any_of(sum.terms.begin(), sum.terms.end(),
-                       [&](const Sum::Term& s) { return s.key == o.key && s.coefficient == o.coefficient * factor; });
+    return std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Sum::Term& s) {
+      return s.coefficient == o.coefficient * factor && compare(s.atom, o.atom) == 0;
+    });
   });
 }
 
@@ -264,6 +272,10 @@ Sum sum_of(const IndexExpr& e, const IndexMap& map) {
 
 }  // namespace
 
-IndexExpr simplify(const IndexExpr& expr, const IndexMap& map) { return sum_of(expr, map).expr(); }
+IndexExpr simplify(const IndexExpr& expr, const IndexMap& map) {
+  if (expr->kind == Kind::kConstant) return expr;
+  if (expr->kind == Kind::kDim && map.domain[static_cast<std::size_t>(expr->value)] > 1) return expr;
+  return sum_of(expr, map).expr();
+}
 
 }  // namespace fusewright::region

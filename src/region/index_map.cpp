@@ -3,6 +3,7 @@
 #include "fusewright/region/access.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "fusewright/support/check.hpp"
 
@@ -145,6 +146,24 @@ std::vector<IndexExpr> window_starts(IndexMap& map, const RegionValue& value, st
 }
 
 }  // namespace
+
+std::strong_ordering compare(const IndexMap& a, const IndexMap& b) {
+  const auto all = [](const std::vector<IndexExpr>& x, const std::vector<IndexExpr>& y) {
+    return std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end(),
+                                                  [](const auto& e, const auto& f) { return compare(e, f); });
+  };
+  if (const auto domain = a.domain <=> b.domain; domain != 0) return domain;
+  if (const auto results = all(a.results, b.results); results != 0) return results;
+  return std::lexicographical_compare_three_way(a.runtime.begin(), a.runtime.end(), b.runtime.begin(), b.runtime.end(),
+                                                [&](const RuntimeVariable& x, const RuntimeVariable& y) {
+                                                  const auto key = [](const RuntimeVariable& r) {
+                                                    return std::tuple(r.tensor.index, r.wrap, r.range.low,
+                                                                      r.range.high);
+                                                  };
+                                                  const auto by_key = key(x) <=> key(y);
+                                                  return by_key != 0 ? by_key : all(x.index, y.index);
+                                                });
+}
 
 IndexMap identity_map(std::vector<std::int64_t> dims) {
   IndexMap map;

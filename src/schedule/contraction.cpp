@@ -90,7 +90,7 @@ std::expected<region::AccessRoot, Refusal> output_root(const Region& region, con
   std::optional<IndexMap> seen;
   for (const region::AccessNode& n : graph->nodes) {
     if (n.value != c.result) continue;
-    if (seen && to_string(linearize(*seen, result.dims)) != to_string(linearize(n.map(), result.dims)))
+    if (seen && compare(linearize(*seen, result.dims), linearize(n.map(), result.dims)) != 0)
       return refuse("an output needs several elements of the result");
     seen = n.map();
   }

@@ -147,7 +147,7 @@ std::expected<void, Refusal> check_accesses(const Region& region, const Rows& ro
     if (!rows.is_reduction(n.value)) continue;
     const IndexExpr at = linearize(n.map(), region[n.value].dims);
     const IndexExpr own = simplify(region::index_dim(0) * rows.inner + region::index_dim(1), n.map());
-    if (to_string(at) != to_string(own))
+    if (compare(at, own) != 0)
       return refuse(fmt::format("{} of other rows is needed ({} instead of {})", region[n.value].op_name, to_string(at),
                                 to_string(own)));
   }

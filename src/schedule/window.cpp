@@ -79,7 +79,7 @@ std::expected<WindowReduction, Refusal> analyse_window(const Region& region, std
   const auto graph = region::trace_accesses(region, w.outputs, stop);
   if (!graph) return refuse(graph.error().diagnostics.front().message);
   for (const region::AccessNode& n : graph->nodes)
-    if (n.value == w.window && to_string(linearize(n.map(), v.dims)) != to_string(linearize(place, v.dims)))
+    if (n.value == w.window && compare(linearize(n.map(), v.dims), linearize(place, v.dims)) != 0)
       return refuse("an output needs other elements of the window's result than its own");
   IndexMap open = w.operand_map;
   open.constraints.clear();

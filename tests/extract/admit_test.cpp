@@ -41,7 +41,7 @@ struct Model {
       if (graph.info(id).name != "parameter") out.push_back(id);
     return out;
   }
-  std::expected<std::vector<NodeId>, extract::NotAdmitted> admits(const rule::FuseRule& rule) {
+  std::expected<std::vector<std::uint32_t>, extract::NotAdmitted> admits(const rule::FuseRule& rule) {
     return extract::admits(rule, graph, extract::Uses(graph), nodes());
   }
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +41,8 @@ IndexExpr floor_div(const IndexExpr& a, std::int64_t divisor);
 IndexExpr floor_mod(const IndexExpr& a, std::int64_t divisor);
 IndexExpr clamp(const IndexExpr& a, std::int64_t high);
 std::string to_string(const IndexExpr& expr);
+/// An order of expressions by their form; equal ones are written alike.
+std::strong_ordering compare(const IndexExpr& a, const IndexExpr& b);
 
 /// Least and greatest value over the domain.
 struct Range {
@@ -67,6 +70,9 @@ struct IndexMap {
   std::vector<Constraint> constraints;
   std::vector<RuntimeVariable> runtime;
 };
+
+/// An order of maps by their domains, results and what they read at run time; constraints apart.
+std::strong_ordering compare(const IndexMap& a, const IndexMap& b);
 
 IndexMap identity_map(std::vector<std::int64_t> dims);
 Range range_of(const IndexExpr& expr, const IndexMap& map);
