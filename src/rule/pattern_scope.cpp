@@ -1,0 +1,167 @@
+#include "src/rule/checker.hpp"
+
+namespace fusewright::rule {
+
+using ops::Expr;
+
+namespace {
+
+Expr leaf(Expr::Kind kind, const Span& span, std::string text) {
+  Expr expr;
+  expr.kind = kind;
+  expr.span = span;
+  expr.text = std::move(text);
+  return expr;
+}
+ExprPtr share(Expr expr) { return std::make_shared<const Expr>(std::move(expr)); }
+ExprPtr named(const std::string& text, const Span& span) { return share(leaf(Expr::Kind::kName, span, text)); }
+ExprPtr number(std::int64_t value, const Span& span) {
+  Expr expr = leaf(Expr::Kind::kInt, span, {});
+  expr.integer = value;
+  return share(std::move(expr));
+}
+ExprPtr node(Expr::Kind kind, const std::string& text, const Span& span, std::vector<ExprPtr> args) {
+  Expr expr = leaf(kind, span, text);
+  expr.args = std::move(args);
+  return share(std::move(expr));
+}
+ExprPtr equal(ExprPtr a, ExprPtr b, const Span& span) {
+  return node(Expr::Kind::kBinary, "==", span, {std::move(a), std::move(b)});
+}
+
+}  // namespace
+
+void PatternScope::bind(const ast::Name& name, Binding::Kind kind, const OpSet& ops, KindSet kinds) {
+  if (kind == Binding::Kind::kTensor) kinds = kTensors;
+  const auto [at, fresh] = scope.try_emplace(name.text, Binding{kind, name.span, ops, false, false, kinds});
+  if (fresh) return;
+  used.insert(name.text);
+  if (at->second.kind == kind) return;
+  const bool tensor = at->second.kind == Binding::Kind::kTensor;
+  c_.reports.error(name.span,
+                   "'" + name.text + "' stands for " +
+                       (tensor ? "an attribute here and for a tensor" : "a tensor here and for an attribute") +
+                       " elsewhere",
+                   {}, {{at->second.span, "it is bound here"}});
+}
+
+void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
+                        const std::function<std::string(std::size_t)>& operand, std::vector<AttrPattern>& into) {
+  AttrPattern out{pattern.name.text, {}, {}, pattern.name.span};
+  if (ops.ops.empty()) return;
+  const ops::AttrSpec* spec = find_attr(c_.table[ops.ops[0]], pattern.name.text);
+  if (spec == nullptr) return;  // reported with the application
+  const Expr& value = *pattern.value;
+  const Span& span = value.span;
+  if (value.kind == Expr::Kind::kName && !ops::dtype_from_name(value.text) && !let_names_.contains(value.text)) {
+    bind({value.text, span}, Binding::Kind::kAttr, {}, kinds_of(spec->kind));
+    out.bind = value.text;
+    into.push_back(std::move(out));
+    return;
+  }
+  auto constant = constant_attr(value, spec->kind);
+  std::string axes_of;
+  if (constant && spec->axis_of) {
+    const auto* axis = std::get_if<std::int64_t>(&*constant);
+    const auto* axes = std::get_if<std::vector<std::int64_t>>(&*constant);
+    const bool from_end = (axis != nullptr && *axis < 0) ||
+                          (axes != nullptr && std::any_of(axes->begin(), axes->end(), [](auto a) { return a < 0; }));
+    if (from_end) axes_of = operand(*spec->axis_of);
+  }
+  if (constant && axes_of.empty()) {
+    if (ops::kind_of(*constant) != spec->kind) {
+      c_.reports.error(span, "attribute '" + spec->name + "' is of kind " + std::string(ops::name(spec->kind)) +
+                                 ", not " + std::string(ops::name(ops::kind_of(*constant))));
+      return;
+    }
+    out.value = std::move(constant);
+    into.push_back(std::move(out));
+    return;
+  }
+  // The place makes the name the same in all variants of the rule.
+  const std::string fresh = pattern.name.text + "@" + std::to_string(pattern.name.span.begin);
+  out.bind = fresh;
+  scope.try_emplace(fresh, Binding{Binding::Kind::kAttr, span, {}, false, true, kinds_of(spec->kind)});
+  into.push_back(std::move(out));
+  const std::string text = pattern.name.text + " == " + ops::print_expr(value);
+  if (constant) {
+    const ExprPtr rank = node(Expr::Kind::kCall, "rank", span, {named(axes_of, span)});
+    const ExprPtr normal = value.kind == Expr::Kind::kList
+                               ? node(Expr::Kind::kCall, "normalize", span, {pattern.value, rank})
+                               : node(Expr::Kind::kBinary, "+", span, {pattern.value, rank});
+    pending_.push_back({{}, equal(named(fresh, span), normal, span), text, span});
+  } else if (value.kind == Expr::Kind::kList) {
+    list_attr(pattern, fresh);
+  } else if (!range_attr(pattern, fresh)) {
+    pending_.push_back({{}, equal(named(fresh, span), pattern.value, span), text, span});
+  }
+}
+
+/// `dims = [a, b]`: binds the names that are new, tests the rest.
+void PatternScope::list_attr(const ast::AttrPattern& pattern, const std::string& fresh) {
+  const Expr& list = *pattern.value;
+  const std::string text = pattern.name.text + " == " + ops::print_expr(list);
+  const ExprPtr whole = named(fresh, list.span);
+  const ExprPtr length = node(Expr::Kind::kCall, "len", list.span, {whole});
+  pending_.push_back(
+      {{}, equal(length, number(static_cast<std::int64_t>(list.args.size()), list.span), list.span), text, list.span});
+  for (std::size_t i = 0; i < list.args.size(); ++i) {
+    const Expr& item = *list.args[i];
+    const ExprPtr element =
+        node(Expr::Kind::kIndex, {}, item.span, {whole, number(static_cast<std::int64_t>(i), item.span)});
+    const bool fresh_name =
+        item.kind == Expr::Kind::kName && !ops::dtype_from_name(item.text) && !scope.contains(item.text);
+    if (fresh_name) {
+      scope.emplace(item.text, Binding{Binding::Kind::kAttr, item.span, {}, false, false, kNumbers | kTexts});
+      let_names_.insert(item.text);
+      pending_.push_back({item.text, element, {}, item.span});
+    } else {
+      pending_.push_back({{}, equal(element, list.args[i], item.span), text, list.span});
+    }
+  }
+}
+
+/// `axes = range(a, rank(x))` with a new name a: the first of the axes.
+bool PatternScope::range_attr(const ast::AttrPattern& pattern, const std::string& fresh) {
+  const Expr& range = *pattern.value;
+  if (range.kind != Expr::Kind::kCall || range.text != "range" || range.args.size() != 2) return false;
+  const Expr& first = *range.args[0];
+  if (first.kind != Expr::Kind::kName || scope.contains(first.text)) return false;
+  const std::string text = pattern.name.text + " == " + ops::print_expr(range);
+  const ExprPtr whole = named(fresh, range.span);
+  const ExprPtr length = node(Expr::Kind::kCall, "len", range.span, {whole});
+  const ExprPtr some = node(Expr::Kind::kBinary, ">", range.span, {length, number(0, range.span)});
+  pending_.push_back({{}, some, text, range.span});
+  scope.emplace(first.text, Binding{Binding::Kind::kAttr, first.span, {}, false, false, kNumbers});
+  let_names_.insert(first.text);
+  pending_.push_back(
+      {first.text, node(Expr::Kind::kIndex, {}, first.span, {whole, number(0, first.span)}), {}, first.span});
+  pending_.push_back({{}, equal(whole, pattern.value, range.span), text, range.span});
+  return true;
+}
+
+std::string PatternScope::test_number(const ExprPtr& expr) {
+  const std::string fresh = "number@" + std::to_string(expr->span.begin);
+  scope.try_emplace(fresh, Binding{Binding::Kind::kAttr, expr->span, {}, false, true});
+  pending_.push_back({{}, equal(named(fresh, expr->span), expr, expr->span), ops::print_expr(*expr), expr->span});
+  return fresh;
+}
+
+std::vector<Step> PatternScope::finish(std::vector<Guard>& guards, ExprPlace place) {
+  std::vector<Step> steps;
+  for (const Pending& pending : pending_) {
+    ExprContext context{c_.table, c_.reports, place, scope, {}, {}, false, {}};
+    ExprPtr expr = lower_expr(pending.expr, context);
+    if (pending.let.empty()) {
+      used.insert(context.used.begin(), context.used.end());
+      guards.push_back({std::move(expr), pending.text, pending.span});
+      steps.push_back({Step::Kind::kGuard, static_cast<std::uint32_t>(guards.size() - 1), {}, nullptr});
+    } else {
+      steps.push_back({Step::Kind::kLet, 0, pending.let, std::move(expr)});
+    }
+    attr_refs.insert(context.attr_refs.begin(), context.attr_refs.end());
+  }
+  return steps;
+}
+
+}  // namespace fusewright::rule
