@@ -217,7 +217,7 @@ struct let_clause : if_must<word_let, token<name>, equals, expression> {};
 struct where_clause : if_must<word_where, expressions> {};
 struct to_clause : if_must<word_to, expressions> {};
 struct no_duplicate_clause : if_must<word_no_duplicate, token<name>, star<comma, must<token<name>>>> {};
-struct match_pattern : if_must<word_match, pattern> {};
+struct match_pattern : if_must<word_match, pattern, star<comma, pattern>> {};
 struct match_chain : if_must<word_match, chain> {};
 
 struct dimension : sor<token<integer>, token<name>> {};

@@ -7,6 +7,7 @@
 
 #include "fusewright/egraph/broadcast.hpp"
 #include "fusewright/support/check.hpp"
+#include "src/egraph/join.hpp"
 
 namespace fusewright::egraph {
 
@@ -48,6 +49,7 @@ struct Matcher::Run {
     std::size_t longest = 0;
     for (const auto& pattern : program.patterns) longest = std::max<std::size_t>(longest, pattern.words);
     words.resize(longest);
+    parts.resize(program.parts.size());
     const ops::OpTable& table = egraph.table();
     traits.resize(table.size() + 2);
     for (std::size_t i = 0; i < table.size(); ++i) {
@@ -63,14 +65,25 @@ struct Matcher::Run {
     find_levels();
     for (const std::uint32_t root : program.roots) {
       if (active[root] == 0) continue;
+      joining = program.trie[root].joined;
       for (const OpId op : program.op_sets[program.trie[root].instr.data].ops) {
         for (const ENodeId n : index.nodes_of_op(op)) {
-          if (++polled % kRootsPerPoll == 0 && options.poll && options.poll(bytes)) out.stopped = true;
+          poll();
           if (out.stopped) return;
-          if (is_candidate(n, program.trie[root].depth)) try_root(root, n);
+          if (joining || is_candidate(n, program.trie[root].depth)) try_root(root, n);
         }
       }
     }
+    for (std::size_t id = 0; id < program.patterns.size() && !out.stopped; ++id) {
+      const match::PatternInfo& pattern = program.patterns[id];
+      if (pattern.roots.empty() || active[pattern.code.front()] == 0 || m.disabled_[pattern.rule.index]) continue;
+      join(egraph, program, pattern, parts, [&](std::span<const MatchWord> record) { return found(id, record); });
+    }
+  }
+
+  /// Now and then a look at the clock: a search of many matches from one root must not run past its limits either.
+  void poll() {
+    if (++polled % kRootsPerPoll == 0 && options.poll && options.poll(bytes)) out.stopped = true;
   }
 
   /// A branch of the trie is dead where an operator that it needs does not occur.
@@ -229,7 +242,10 @@ struct Matcher::Run {
       case Instr::Kind::kAttrSame:
         if (attr_same(instr)) pass(at, fresh);
         return;
-      case Instr::Kind::kYield: return yield(at, fresh);
+      case Instr::Kind::kYield:
+        if (fresh) yield(at);
+        return;
+      case Instr::Kind::kPart: return part(at, fresh);
     }
   }
 
@@ -261,7 +277,8 @@ struct Matcher::Run {
     for (std::size_t j = instr.c; j < operands.size(); ++j) {
       if (operands[j] != egraph.none()) return;  // an operand that the pattern does not know of
     }
-    fresh = fresh || options.since == 0 || (instr.b == 0 ? is_fresh_root(n) : is_fresh(n));
+    // The value of a part's root may be what another root shares with it.
+    fresh = fresh || options.since == 0 || (instr.b == 0 && !joining ? is_fresh_root(n) : is_fresh(n));
     nodes[instr.b] = n;
     swapped[instr.b] = 0;
     MatchWord* record = &words[program.trie[at].word];
@@ -349,21 +366,45 @@ struct Matcher::Run {
     return ops::equal(*first, *second);
   }
 
-  void yield(std::uint32_t at, bool fresh) {
+  void yield(std::uint32_t at) {
     const std::uint32_t id = program.trie[at].instr.data;
+    if (found(id, std::span(words).first(program.patterns[id].words))) ++m.counts_[at].passed;
+  }
+
+  /// @returns whether the rule may have it, and more.
+  bool found(std::size_t id, std::span<const MatchWord> record) {
     const match::PatternInfo& pattern = program.patterns[id];
-    if (!fresh || out.cut[pattern.rule.index]) return;
+    if (out.cut[pattern.rule.index]) return false;
     if (per_rule[pattern.rule.index] >= options.matches_per_rule) {
       out.cut[pattern.rule.index] = true;
+      return false;
+    }
+    ++per_rule[pattern.rule.index];
+    ++out.counts[id];
+    out.records[id].insert(out.records[id].end(), record.begin(), record.end());
+    bytes += record.size_bytes();
+    poll();
+    return !out.stopped;
+  }
+
+  void part(std::uint32_t at, bool fresh) {
+    const std::uint32_t id = program.trie[at].instr.data;
+    const match::Part& info = program.parts[id];
+    PartMatches& matches = parts[id];
+    if (matches.size() >= options.matches_per_rule) {
+      for (const match::PatternInfo& pattern : program.patterns) {
+        if (std::ranges::any_of(pattern.roots, [&](const match::Root& root) { return root.part == id; }))
+          out.cut[pattern.rule.index] = true;
+      }
       return;
     }
     ++m.counts_[at].passed;
-    ++per_rule[pattern.rule.index];
-    ++out.counts[id];
-    out.records[id].insert(out.records[id].end(), words.begin(), words.begin() + pattern.words);
-    bytes += pattern.words * sizeof(MatchWord);
-    // A search of many matches from one root must not run past its limits either.
-    if (++polled % kRootsPerPoll == 0 && options.poll && options.poll(bytes)) out.stopped = true;
+    matches.words.insert(matches.words.end(), words.begin(), words.begin() + info.words);
+    matches.registers.insert(matches.registers.end(), regs.begin(), regs.begin() + info.registers);
+    matches.nodes.insert(matches.nodes.end(), nodes.begin(), nodes.begin() + info.nodes);
+    matches.fresh.push_back(fresh ? 1 : 0);
+    bytes += info.words * sizeof(MatchWord) + info.registers * sizeof(EClassId) + info.nodes * sizeof(ENodeId) + 1;
+    poll();
   }
 
   Matcher& m;
@@ -382,6 +423,8 @@ struct Matcher::Run {
   std::vector<Group> groups;
   std::vector<std::pair<OpId, std::vector<std::uint32_t>>> by_op;
   std::vector<OpTraits> traits;
+  std::vector<PartMatches> parts;
+  bool joining = false;  // the matches of parts are looked for
   std::vector<std::uint64_t> per_rule = std::vector<std::uint64_t>(m.rules_, 0);
   OpId broadcast, reshape;
   std::size_t bytes = 0;
@@ -411,70 +454,6 @@ MatchSet Matcher::run(const Index& index, const MatchOptions& options) {
     if (parent != TrieNode::kNone) counts_[at].tried = counts_[parent].passed;
   }
   return out;
-}
-
-void decode(const EGraph& egraph, const match::Program& program, PatternId id, std::span<const MatchWord> record,
-            bool with_relied, Decoded& out) {
-  const match::PatternInfo& pattern = program.patterns[id.index];
-  out.registers.assign(program.registers, egraph.none());
-  out.nodes.resize(program.nodes);
-  out.relied.clear();
-  out.peeled = false;
-  const auto equal = [&](EClassId a, EClassId b) {
-    if (with_relied && a != b) out.relied.push_back({a, b});
-  };
-  std::uint32_t swaps =
-      0;  // of the nodes so far; patterns with more than 32 commutative nodes look it up in the record
-  std::vector<std::uint8_t> many;
-  for (const std::uint32_t at : pattern.code) {
-    const Instr& instr = program.trie[at].instr;
-    const MatchWord* words = record.data() + program.trie[at].word;
-    switch (instr.kind) {
-      case Instr::Kind::kNode: {
-        const ENodeId n = words[0].node();
-        EClassId top = term(n);
-        if (instr.pack && !words[1].none()) {
-          const ENodeId result = words[1].node();
-          equal(egraph.original_operands(result)[0], term(n));
-          top = term(result);
-        }
-        if (instr.b == 0) {
-          out.root = out.registers[instr.a] = top;
-        } else {
-          equal(out.registers[instr.a], top);
-        }
-        out.nodes[instr.b] = n;
-        if (instr.b < 32) {
-          swaps = (swaps & ~(1U << instr.b)) | (words[0].swapped() ? 1U << instr.b : 0);
-        } else {
-          many.resize(program.nodes, 0);
-          many[instr.b] = words[0].swapped() ? 1 : 0;
-        }
-        break;
-      }
-      case Instr::Kind::kOperand: {
-        const auto operands = egraph.original_operands(out.nodes[instr.a]);
-        const bool swapped = instr.a < 32 ? (swaps >> instr.a & 1) != 0 : many[instr.a] != 0;
-        const std::size_t position = swapped && instr.b < 2 ? 1U - instr.b : instr.b;
-        EClassId c = position < operands.size() ? operands[position] : egraph.none();
-        for (std::size_t k = 0; instr.peel && k < 2 && !words[k].none(); ++k) {
-          equal(c, term(words[k].node()));
-          out.peeled = true;
-          c = egraph.original_operands(words[k].node())[0];
-        }
-        out.registers[instr.c] = c;
-        break;
-      }
-      case Instr::Kind::kSame: equal(out.registers[instr.a], out.registers[instr.b]); break;
-      case Instr::Kind::kLiteral:
-        if (with_relied) out.relied.push_back({out.registers[instr.a], {}});
-        break;
-      case Instr::Kind::kFit:
-      case Instr::Kind::kAttrIs:
-      case Instr::Kind::kAttrSame:
-      case Instr::Kind::kYield: break;
-    }
-  }
 }
 
 bool fits_literal(const rule::LiteralPattern& literal, const Splat& value) {

@@ -61,7 +61,7 @@ class Explainer {
       if (step.reason.kind != Reason::Kind::kApplication) continue;
       decode(egraph_, program_, egraph_[step.reason.application].pattern, egraph_.matched(step.reason.application),
              false, scratch_);
-      step.forward = scratch_.root == step.from;
+      step.forward = is_root(program_.patterns[egraph_[step.reason.application].pattern.index], scratch_, step.from);
     }
     return steps;
   }

@@ -11,6 +11,26 @@ std::string print_ops(const ops::OpTable& table, const rule::OpSet& set) {
   return text;
 }
 
+/// "pattern 3 = part 0 and part 1 where r2 of it is r1".
+std::string print_roots(const Program& program, std::size_t pattern) {
+  const std::vector<Root>& roots = program.patterns[pattern].roots;
+  std::string text;
+  for (const Root& root : roots) {
+    text +=
+        (text.empty() ? "pattern " + std::to_string(pattern) + " = part " : " and part ") + std::to_string(root.part);
+    for (std::size_t i = 0; i < root.shared.size(); ++i) {
+      text += (i == 0 ? " where r" : ", r") + std::to_string(root.shared[i].first) + " of it is r" +
+              std::to_string(root.shared[i].second);
+    }
+    for (const Root::SameAttr& same : root.attrs) {
+      const AttrPair& pair = program.attr_pairs[same.pair];
+      text += ", n" + std::to_string(same.node) + "." + pair.first + " of it is n" + std::to_string(same.before) + "." +
+              pair.second;
+    }
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 }  // namespace
 
 std::string print_instr(const ops::OpTable& table, const Program& program, const Instr& i) {
@@ -37,6 +57,7 @@ std::string print_instr(const ops::OpTable& table, const Program& program, const
       return node(i.a) + "." + program.attr_pairs[i.data].first + " is " + node(i.b) + "." +
              program.attr_pairs[i.data].second;
     case Instr::Kind::kYield: return "pattern " + std::to_string(i.data);
+    case Instr::Kind::kPart: return "part " + std::to_string(i.data);
   }
   return {};
 }
@@ -61,6 +82,7 @@ std::string print_program(const ops::OpTable& table, const Program& program) {
       at = program.trie[at].next_sibling;
     }
   }
+  for (std::size_t i = 0; i < program.patterns.size(); ++i) text += print_roots(program, i);
   return text;
 }
 

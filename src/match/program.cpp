@@ -33,7 +33,13 @@ struct Known {
 
   std::map<std::vector<ops::OpId>, std::uint32_t> op_sets;
   std::map<TrieKey, std::uint32_t> trie;
+  std::map<std::uint32_t, std::uint32_t> parts;  // by the trie node in front of the kPart
+  std::vector<std::uint32_t> last_child;         // by trie node
 };
+
+// Stand for the parents of roots: of whole patterns, and of parts, which share nothing with them.
+constexpr std::uint32_t kRootOfPatterns = TrieNode::kNone;
+constexpr std::uint32_t kRootOfParts = TrieNode::kNone - 1;
 
 Known::TrieKey trie_key(std::uint32_t parent, const Instr& i) {
   const std::uint64_t flags = (i.swap ? 1U : 0U) | (i.peel ? 2U : 0U) | (i.optional ? 4U : 0U) | (i.pack ? 8U : 0U);
@@ -41,47 +47,42 @@ Known::TrieKey trie_key(std::uint32_t parent, const Instr& i) {
           std::uint64_t{i.b} << 32 | std::uint64_t{i.c} << 16 | i.result};
 }
 
-/// Writes one variant as a straight line of instructions.
+/// A straight line of instructions for what stands below one root.
+struct Line {
+  std::vector<Instr> code;
+  std::uint16_t registers = 0, nodes = 0, depth = 1;
+  Root root;  // how it hangs together with the lines before it
+};
+
+/// Writes one variant, a line for each root. Instructions count registers and nodes of their own line, bindings those
+/// of all.
 class VariantCompiler {
  public:
   VariantCompiler(const ops::OpTable& table, Program& program, Known& known, const rule::RewriteVariant& variant)
       : table_(table), program_(program), known_(known), variant_(variant) {}
 
   Status run() {
-    struct Pending {
-      std::uint32_t pattern;
-      std::uint16_t reg;
-      std::uint16_t depth;
-    };
-    // A stack, children pushed last first: the code is in the order in which the pattern is read.
-    std::vector<Pending> pending{{variant_.roots[0], 0, 1}};
-    registers_ = 1;
-    while (!pending.empty()) {
-      const Pending next = pending.back();
-      pending.pop_back();
-      const PatternNode& pattern = variant_.nodes[next.pattern];
-      const Loaded loaded = node(pattern, next.reg);
-      const auto below = static_cast<std::uint16_t>(next.depth + (loaded.peel ? 2 : 0));
-      depth_ = std::max(depth_, below);
-      for (std::size_t j = 0; j < pattern.operands.size(); ++j) {
-        leaf(variant_.nodes[pattern.operands[j]], static_cast<std::uint16_t>(loaded.first + j));
+    for (const std::uint32_t root : variant_.roots) {
+      lines_.emplace_back();
+      line_ = &lines_.back();
+      line_->root.first_register = registers();
+      line_->root.first_node = nodes();
+      registers_before_ = registers();
+      nodes_before_ = nodes();
+      here_.clear();
+      FW_TRY_STATUS(below(root));
+      if (lines_.size() > 1 && line_->root.shared.empty()) {
+        return fail("the root shares no value with those before it", variant_.nodes[root].span);
       }
-      for (std::size_t j = pattern.operands.size(); j-- > 0;) {
-        if (variant_.nodes[pattern.operands[j]].kind != PatternNode::Kind::kApply) continue;
-        pending.push_back(
-            {pattern.operands[j], static_cast<std::uint16_t>(loaded.first + j), static_cast<std::uint16_t>(below + 1)});
-      }
-      if (code_.size() > kMaxInstructions) return fail("the pattern is too large", pattern.span);
     }
     for (const std::string& name : variant_.absent) bindings_[name] = {name, Binding::Kind::kNothing, 0, {}};
     return {};
   }
 
   const std::vector<std::pair<std::string, std::uint16_t>>& named_nodes() const { return named_nodes_; }
-  const std::vector<Instr>& code() const { return code_; }
-  std::uint16_t registers() const { return registers_; }
-  std::uint16_t nodes() const { return nodes_; }
-  std::uint16_t depth() const { return depth_; }
+  const std::vector<Line>& lines() const { return lines_; }
+  std::uint16_t registers() const { return total(&Line::registers); }
+  std::uint16_t nodes() const { return total(&Line::nodes); }
   std::vector<Binding> bindings() const {
     std::vector<Binding> all;
     for (const auto& [name, binding] : bindings_) all.push_back(binding);
@@ -94,9 +95,44 @@ class VariantCompiler {
     bool peel = false;
   };
 
+  std::uint16_t total(std::uint16_t Line::* count) const {
+    std::uint16_t sum = 0;
+    for (const Line& line : lines_) sum = static_cast<std::uint16_t>(sum + line.*count);
+    return sum;
+  }
+
+  Status below(std::uint32_t root) {
+    struct Pending {
+      std::uint32_t pattern;
+      std::uint16_t reg;
+      std::uint16_t depth;
+    };
+    // A stack, children pushed last first: the code is in the order in which the pattern is read.
+    std::vector<Pending> pending{{root, 0, 1}};
+    line_->registers = 1;
+    while (!pending.empty()) {
+      const Pending next = pending.back();
+      pending.pop_back();
+      const PatternNode& pattern = variant_.nodes[next.pattern];
+      const Loaded loaded = node(pattern, next.reg);
+      const auto depth = static_cast<std::uint16_t>(next.depth + (loaded.peel ? 2 : 0));
+      line_->depth = std::max(line_->depth, depth);
+      for (std::size_t j = 0; j < pattern.operands.size(); ++j) {
+        leaf(variant_.nodes[pattern.operands[j]], static_cast<std::uint16_t>(loaded.first + j));
+      }
+      for (std::size_t j = pattern.operands.size(); j-- > 0;) {
+        if (variant_.nodes[pattern.operands[j]].kind != PatternNode::Kind::kApply) continue;
+        pending.push_back(
+            {pattern.operands[j], static_cast<std::uint16_t>(loaded.first + j), static_cast<std::uint16_t>(depth + 1)});
+      }
+      if (line_->code.size() > kMaxInstructions) return fail("the pattern is too large", pattern.span);
+    }
+    return {};
+  }
+
   /// The node itself, its attributes, its operands.
   Loaded node(const PatternNode& pattern, std::uint16_t reg) {
-    const std::uint16_t me = nodes_++;
+    const std::uint16_t me = line_->nodes++;
     const auto count = static_cast<std::uint16_t>(pattern.operands.size());
     Instr choose{.kind = Instr::Kind::kNode, .a = reg, .b = me, .c = count};
     choose.result = static_cast<std::uint16_t>(pattern.result);
@@ -106,25 +142,25 @@ class VariantCompiler {
     choose.data = set->second;
     choose.pack = std::ranges::any_of(pattern.ops.ops, [&](ops::OpId op) { return table_[op].results.size() > 1; });
     choose.swap = count >= 2 && !(is_free(pattern.operands[0]) && is_free(pattern.operands[1]));
-    code_.push_back(choose);
+    line_->code.push_back(choose);
     if (!pattern.name.empty()) {
       bind_value(pattern.name, reg);
-      named_nodes_.emplace_back(pattern.name, me);
+      named_nodes_.emplace_back(pattern.name, static_cast<std::uint16_t>(nodes_before_ + me));
     }
     for (const rule::AttrPattern& attr : pattern.attrs) attribute(attr, me);
 
     const bool elementwise = std::ranges::any_of(
         pattern.ops.ops, [&](ops::OpId op) { return table_[op].op_class == ops::OpClass::kElementwise; });
-    Loaded loaded{registers_, false};
+    Loaded loaded{line_->registers, false};
     for (std::uint16_t j = 0; j < count; ++j) {
       const PatternNode& operand = variant_.nodes[pattern.operands[j]];
-      Instr load{.kind = Instr::Kind::kOperand, .optional = operand.optional, .a = me, .b = j, .c = registers_++};
+      Instr load{.kind = Instr::Kind::kOperand, .optional = operand.optional, .a = me, .b = j, .c = line_->registers++};
       load.peel = elementwise && count >= 2 &&
                   (operand.kind == PatternNode::Kind::kApply || operand.kind == PatternNode::Kind::kVariable);
       loaded.peel |= load.peel;
-      code_.push_back(load);
+      line_->code.push_back(load);
     }
-    if (loaded.peel) code_.push_back({.kind = Instr::Kind::kFit, .a = me, .b = loaded.first, .c = count});
+    if (loaded.peel) line_->code.push_back({.kind = Instr::Kind::kFit, .a = me, .b = loaded.first, .c = count});
     return loaded;
   }
 
@@ -134,31 +170,42 @@ class VariantCompiler {
       const auto same = [](const AttrTest& a, const AttrTest& b) {
         return a.attr == b.attr && ops::equal(a.value, b.value);
       };
-      code_.push_back({.kind = Instr::Kind::kAttrIs, .a = node, .data = pooled(program_.attr_tests, test, same)});
+      line_->code.push_back({.kind = Instr::Kind::kAttrIs, .a = node, .data = pooled(program_.attr_tests, test, same)});
       return;
     }
+    const auto whole = static_cast<std::uint16_t>(nodes_before_ + node);
     const auto [it, fresh] =
-        bindings_.try_emplace(attr.bind, Binding{attr.bind, Binding::Kind::kAttr, node, attr.attr});
+        bindings_.try_emplace(attr.bind, Binding{attr.bind, Binding::Kind::kAttr, whole, attr.attr});
     if (fresh) return;
-    const AttrPair pair{attr.attr, it->second.attr};
-    code_.push_back({.kind = Instr::Kind::kAttrSame,
-                     .a = node,
-                     .b = it->second.index,
-                     .data = pooled(program_.attr_pairs, pair, std::equal_to<>())});
+    const AttrPair attrs{attr.attr, it->second.attr};
+    const std::uint32_t pair = pooled(program_.attr_pairs, attrs, std::equal_to<>());
+    const std::uint16_t first = it->second.index;
+    if (first < nodes_before_) {
+      line_->root.attrs.push_back({pair, node, first});
+      return;
+    }
+    const auto own = static_cast<std::uint16_t>(first - nodes_before_);
+    line_->code.push_back({.kind = Instr::Kind::kAttrSame, .a = node, .b = own, .data = pair});
   }
 
   void leaf(const PatternNode& pattern, std::uint16_t reg) {
     if (pattern.kind == PatternNode::Kind::kVariable) bind_value(pattern.name, reg);
     if (pattern.kind != PatternNode::Kind::kLiteral) return;
-    code_.push_back(
+    line_->code.push_back(
         {.kind = Instr::Kind::kLiteral, .a = reg, .data = pooled(program_.literals, pattern.literal, same_literal)});
     const std::string& name = pattern.literal.bind;
-    if (!name.empty()) bindings_.try_emplace(name, Binding{name, Binding::Kind::kNumber, reg, {}});
+    const auto whole = static_cast<std::uint16_t>(registers_before_ + reg);
+    if (!name.empty()) bindings_.try_emplace(name, Binding{name, Binding::Kind::kNumber, whole, {}});
   }
 
   void bind_value(const std::string& name, std::uint16_t reg) {
-    const auto [it, fresh] = bindings_.try_emplace(name, Binding{name, Binding::Kind::kValue, reg, {}});
-    if (!fresh) code_.push_back({.kind = Instr::Kind::kSame, .a = reg, .b = it->second.index});
+    if (const auto [own, first_here] = here_.try_emplace(name, reg); !first_here) {
+      line_->code.push_back({.kind = Instr::Kind::kSame, .a = reg, .b = own->second});
+      return;
+    }
+    const auto whole = static_cast<std::uint16_t>(registers_before_ + reg);
+    const auto [it, fresh] = bindings_.try_emplace(name, Binding{name, Binding::Kind::kValue, whole, {}});
+    if (!fresh) line_->root.shared.emplace_back(reg, it->second.index);
   }
 
   /// A wildcard matches whichever way round.
@@ -170,36 +217,89 @@ class VariantCompiler {
   Program& program_;
   Known& known_;
   const rule::RewriteVariant& variant_;
-  std::vector<Instr> code_;
+  std::vector<Line> lines_;
+  Line* line_ = nullptr;  // the last of them
+  std::uint16_t registers_before_ = 0, nodes_before_ = 0;
+  std::map<std::string, std::uint16_t> here_;  // register of the line by name
   std::map<std::string, Binding> bindings_;
   std::vector<std::pair<std::string, std::uint16_t>> named_nodes_;
-  std::uint16_t registers_ = 0, nodes_ = 0, depth_ = 1;
 };
 
-void insert(Program& program, Known& known, PatternInfo pattern, const VariantCompiler& variant,
-            std::vector<std::uint32_t>& last_child) {
-  std::vector<Instr> code = variant.code();
-  code.push_back({.kind = Instr::Kind::kYield, .data = static_cast<std::uint32_t>(program.patterns.size())});
-  std::uint32_t parent = TrieNode::kNone;
-  for (const Instr& instr : code) {
-    pattern.words += record_words(instr);
+/// Enters instructions into the trie. @returns their nodes; `words` gets the length of a record.
+std::vector<std::uint32_t> insert(Program& program, Known& known, const Line& line, std::uint32_t root,
+                                  std::uint32_t& words) {
+  std::vector<std::uint32_t> path;
+  std::uint32_t parent = root;
+  for (const Instr& instr : line.code) {
     const auto at = static_cast<std::uint32_t>(program.trie.size());
     const auto [found, fresh] = known.trie.try_emplace(trie_key(parent, instr), at);
     if (fresh) {
-      program.trie.push_back({.instr = instr, .parent = parent, .word = pattern.words - record_words(instr)});
-      last_child.push_back(TrieNode::kNone);
-      if (parent == TrieNode::kNone) {
+      const bool top = parent == root;
+      program.trie.push_back({.instr = instr, .parent = top ? TrieNode::kNone : parent, .word = words});
+      known.last_child.push_back(TrieNode::kNone);
+      if (top) {
+        program.trie.back().joined = root == kRootOfParts;
         program.roots.push_back(at);
       } else {
-        const std::uint32_t before = std::exchange(last_child[parent], at);
+        const std::uint32_t before = std::exchange(known.last_child[parent], at);
         (before == TrieNode::kNone ? program.trie[parent].first_child : program.trie[before].next_sibling) = at;
       }
     }
-    pattern.code.push_back(found->second);
+    words += record_words(instr);
+    path.push_back(found->second);
     parent = found->second;
   }
-  TrieNode& root = program.trie[pattern.code.front()];
-  root.depth = std::max(root.depth, variant.depth());
+  TrieNode& top = program.trie[path.front()];
+  top.depth = std::max(top.depth, line.depth);
+  return path;
+}
+
+/// The part that a line is, which other roots may be already.
+std::uint32_t part_of(Program& program, Known& known, Line line) {
+  std::uint32_t words = 0;
+  const std::uint32_t last = insert(program, known, line, kRootOfParts, words).back();
+  const auto [found, fresh] = known.parts.try_emplace(last, static_cast<std::uint32_t>(program.parts.size()));
+  if (!fresh) return found->second;
+  line.code.push_back({.kind = Instr::Kind::kPart, .data = found->second});
+  words = 0;
+  std::vector<std::uint32_t> code = insert(program, known, line, kRootOfParts, words);
+  program.parts.push_back({std::move(code), words, line.registers, line.nodes});
+  return found->second;
+}
+
+/// Roots of one part that share the same of their registers with each other, and nothing else: any order of them is a
+/// match if one is.
+bool are_alike(const Program& program, const std::vector<Root>& roots) {
+  return std::ranges::all_of(roots, [&](const Root& root) {
+    const Part& part = program.parts[root.part];
+    return root.part == roots[0].part &&
+           std::ranges::all_of(root.shared,
+                               [&](const auto& same) { return same.first == same.second % part.registers; }) &&
+           std::ranges::all_of(root.attrs, [&](const Root::SameAttr& same) {
+             const AttrPair& pair = program.attr_pairs[same.pair];
+             return same.node == same.before % part.nodes && pair.first == pair.second;
+           });
+  });
+}
+
+void insert_pattern(Program& program, Known& known, PatternInfo pattern, const VariantCompiler& variant) {
+  if (variant.lines().size() == 1) {
+    Line line = variant.lines()[0];
+    line.code.push_back({.kind = Instr::Kind::kYield, .data = static_cast<std::uint32_t>(program.patterns.size())});
+    pattern.code = insert(program, known, line, kRootOfPatterns, pattern.words);
+  } else {
+    for (const Line& line : variant.lines()) {
+      Root root = line.root;
+      root.part = part_of(program, known, line);
+      root.first_code = static_cast<std::uint32_t>(pattern.code.size());
+      root.first_word = pattern.words;
+      const Part& part = program.parts[root.part];
+      pattern.code.insert(pattern.code.end(), part.code.begin(), part.code.end());
+      pattern.words += part.words;
+      pattern.roots.push_back(std::move(root));
+    }
+    pattern.alike = are_alike(program, pattern.roots);
+  }
   program.registers = std::max(program.registers, variant.registers());
   program.nodes = std::max(program.nodes, variant.nodes());
   program.patterns.push_back(std::move(pattern));
@@ -217,16 +317,14 @@ Result<Program> compile_program(const ops::OpTable& table, const std::vector<rul
                                 const std::vector<RuleId>& selected) {
   Program program;
   Known known;
-  std::vector<std::uint32_t> last_child;  // by trie node
   for (const RuleId id : selected) {
     const rule::RewriteRule& rewrite = rewrites[id.index];
     for (std::size_t v = 0; v < rewrite.variants.size(); ++v) {
       const rule::RewriteVariant& variant = rewrite.variants[v];
-      FW_CHECK(variant.roots.size() == 1) << rewrite.name;
-      const PatternNode& root = variant.nodes[variant.roots[0]];
-      if (root.kind != PatternNode::Kind::kApply) {
+      for (const std::uint32_t root : variant.roots) {
+        if (variant.nodes[root].kind == PatternNode::Kind::kApply) continue;
         return fail("the pattern of rewrite '" + rewrite.name + "' is not an operator, so it would match everything",
-                    root.span);
+                    variant.nodes[root].span);
       }
       VariantCompiler compiler(table, program, known, variant);
       FW_TRY_STATUS(compiler.run());
@@ -235,7 +333,7 @@ Result<Program> compile_program(const ops::OpTable& table, const std::vector<rul
       pattern.variant = static_cast<std::uint32_t>(v);
       pattern.bindings = compiler.bindings();
       pattern.named_nodes = compiler.named_nodes();
-      insert(program, known, std::move(pattern), compiler, last_child);
+      insert_pattern(program, known, std::move(pattern), compiler);
     }
   }
   return program;

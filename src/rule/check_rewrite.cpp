@@ -24,6 +24,8 @@ std::set<std::string> called_names(const ast::RuleDecl& decl) {
   return calls;
 }
 
+constexpr std::size_t kMostRoots = 4;  // orders of roots that are alike are tried one by one
+
 /// What is only for fuse rules, and what a rewrite must have.
 bool check_shape(const ast::RuleDecl& decl, Reports& reports) {
   if (decl.kernel) {
@@ -35,14 +37,17 @@ bool check_shape(const ast::RuleDecl& decl, Reports& reports) {
   if (decl.roots.empty()) reports.error(decl.name.span, "the rewrite has no 'match'");
   if (decl.to.empty()) reports.error(decl.name.span, "the rewrite has no 'to'");
   if (decl.roots.empty() || decl.to.empty()) return false;
-  if (decl.roots.size() > 1) {
-    reports.error(decl.roots[1].span, "a rewrite has one 'match'",
-                  "what runs side by side is for a fuse rule: match CHAIN times {2,8}",
-                  {{decl.roots[0].span, "the first one is here"}});
-  } else if (decl.to.size() > 1) {
-    reports.error(decl.to[1]->span, "a rewrite gives one value, that of its 'match'");
+  if (decl.roots.size() > kMostRoots) {
+    reports.error(decl.roots[kMostRoots].span,
+                  "a rewrite has at most " + std::to_string(kMostRoots) + " values to match");
+    return false;
   }
-  return decl.roots.size() == 1 && decl.to.size() == 1;
+  if (decl.to.size() == decl.roots.size()) return true;
+  const std::string given = decl.to.size() == 1 ? "one value" : std::to_string(decl.to.size()) + " values";
+  const std::string wanted = decl.roots.size() == 1 ? "one value" : std::to_string(decl.roots.size()) + " values";
+  reports.error(decl.to_span, "the rewrite matches " + wanted + " and gives " + given, {},
+                {{decl.roots[0].span, "what 'to' gives is equal, one by one, to what 'match' names"}});
+  return false;
 }
 
 /// Builds one variant after the other; guards are common to all of them.
@@ -69,6 +74,7 @@ class RewriteChecker {
     for (const auto& [name, binding] : all_) {
       if (scope.emplace(name, binding).second) variant.absent.push_back(name);
     }
+    check_shared(variant);
     for (const std::uint32_t root : variant.roots) {
       if (variant.nodes[root].kind == PatternNode::Kind::kApply || !sound_) continue;
       c_.reports.error(variant.nodes[root].span,
@@ -91,6 +97,28 @@ class RewriteChecker {
     used_.insert(context.used.begin(), context.used.end());
     bind_attrs(context.attr_refs, variant);
     rule_.variants.push_back(std::move(variant));
+  }
+
+  /// Each root has a value in common with those before it: that is what their matches are joined by.
+  void check_shared(const RewriteVariant& variant) {
+    if (variant.roots.size() == 1 || !sound_) return;
+    std::uint32_t first = 0;
+    std::set<std::string> before;
+    for (const std::uint32_t root : variant.roots) {
+      std::set<std::string> own;  // the nodes of a root stand in front of it, behind those of the roots before
+      for (std::uint32_t i = first; i <= root; ++i) {
+        if (variant.nodes[i].kind != PatternNode::Kind::kLiteral) own.insert(variant.nodes[i].name);
+      }
+      own.erase("");
+      const bool shared = std::ranges::any_of(own, [&](const std::string& name) { return before.contains(name); });
+      if (first > 0 && !shared) {
+        c_.reports.error(variant.nodes[root].span, "this pattern shares no value with those before it",
+                         "what is only alike may run side by side: fuse ... { match CHAIN times {2,8} }",
+                         {{variant.nodes[variant.roots[0]].span, "the first one is here"}});
+      }
+      before.insert(own.begin(), own.end());
+      first = root + 1;
+    }
   }
 
   void add_clause(const ast::Clause& clause, ExprContext& context, Scope& scope, RewriteVariant& variant) {

@@ -120,10 +120,12 @@ void TreeReader::header(const TreeNode& node, ast::RuleDecl& rule) {
 
 void TreeReader::clause(const TreeNode& node, ast::RuleDecl& rule) {
   if (node.is_type<g::match_pattern>()) {
-    ast::Root root;
-    root.span = span(*node.children[0]);
-    root.pattern = pattern(*node.children[0]);
-    rule.roots.push_back(std::move(root));
+    for (const auto& child : node.children) {
+      ast::Root root;
+      root.span = span(*child);
+      root.pattern = pattern(*child);
+      rule.roots.push_back(std::move(root));
+    }
   } else if (node.is_type<g::match_chain>()) {
     rule.roots.push_back(chain(*node.children[0]));
   } else if (node.is_type<g::where_clause>()) {

@@ -31,6 +31,11 @@ void attribute_owners(const Expr& expr, std::set<std::string>& names) {
   }
 }
 
+/// What root `i` of a pattern stands for.
+EClassId root_of(const match::PatternInfo& pattern, const Decoded& match, std::size_t i) {
+  return i == 0 ? match.root : match.registers[pattern.roots[i].first_register];
+}
+
 std::optional<bool> truth(const EnvValue& value) {
   const auto* attr = std::get_if<ops::AttrValue>(&value);
   if (attr == nullptr) return std::nullopt;
@@ -70,8 +75,8 @@ void Applier::prepare(PatternId id) {
       prepared.guards.push_back(*std::move(quick));
     }
   }
-  prepared.rhs = compile_rhs(egraph_, pattern, *variant.to[0]);
-  attribute_owners(*variant.to[0], owners);
+  if (variant.to.size() == 1) prepared.rhs = compile_rhs(egraph_, pattern, *variant.to[0]);
+  for (const ops::ExprPtr& to : variant.to) attribute_owners(*to, owners);
   prepared.needs_env = prepared.quick.size() != variant.steps.size();
   for (std::uint16_t i = 0; i < pattern.named_nodes.size(); ++i) {
     if (owners.contains(pattern.named_nodes[i].first)) prepared.attr_nodes.push_back(i);
@@ -162,14 +167,34 @@ Outcome Applier::run(PatternId id, const Decoded& match) {
     if (fits) return unite(rule, match.root, *term, variant.to[0]->span);
   }
 
-  const ops::OpTable& table = egraph_.table();
   ops::Env env = environment(id, match);
+  if (const auto refused = take_steps(prepared, rule, variant, env)) return *refused;
+  // All values before the first union: what one root becomes must not depend on another's.
+  std::vector<EClassId> made;
+  for (std::size_t i = 0; i < variant.to.size(); ++i) {
+    const Expr& to = *variant.to[i];
+    Result<EnvValue> value = ops::elaborate(egraph_.table(), to, env, builder_);
+    if (!value) return failed(std::move(value).error());
+    Result<EClassId> result = as_tensor(*value, root_of(pattern, match, i), match.peeled, to.span);
+    if (!result) return failed(std::move(result).error());
+    made.push_back(*result);
+  }
+  Outcome outcome;
+  for (std::size_t i = 0; i < made.size() && outcome.kind != Outcome::Kind::kError; ++i) {
+    outcome = unite(rule, root_of(pattern, match, i), made[i], variant.to[i]->span);
+  }
+  return outcome;
+}
+
+/// Guards and `let`s that need an environment. @returns how it ends where it ends there.
+std::optional<Outcome> Applier::take_steps(const Prepared& prepared, const rule::RewriteRule& rule,
+                                           const rule::RewriteVariant& variant, ops::Env& env) {
   for (std::uint32_t i = 0; i < variant.steps.size(); ++i) {
     if (std::ranges::find(prepared.quick, i) != prepared.quick.end()) continue;
     const rule::Step& step = variant.steps[i];
     const bool guards = step.kind == rule::Step::Kind::kGuard;
     const Expr& expr = guards ? *rule.guards[step.guard].expr : *step.value;
-    Result<EnvValue> value = ops::elaborate(table, expr, env, builder_);
+    Result<EnvValue> value = ops::elaborate(egraph_.table(), expr, env, builder_);
     if (!value) return failed(std::move(value).error());
     if (!guards) {
       env.insert_or_assign(step.name, *std::move(value));
@@ -179,32 +204,26 @@ Outcome Applier::run(PatternId id, const Decoded& match) {
     if (!holds)
       return failed(
           fail("the guard '" + rule.guards[step.guard].text + "' is neither true nor false", expr.span).error());
-    if (!*holds) return {Outcome::Kind::kGuard, step.guard};
+    if (!*holds) return Outcome{Outcome::Kind::kGuard, step.guard};
   }
-  const Expr& to = *variant.to[0];
-  Result<EnvValue> value = ops::elaborate(table, to, env, builder_);
-  if (!value) return failed(std::move(value).error());
-  Result<EClassId> result = as_tensor(*value, match, to.span);
-  if (!result) return failed(std::move(result).error());
-  return unite(rule, match.root, *result, to.span);
+  return std::nullopt;
 }
 
 /// A number stands for a constant of the root's type; where a pattern looked through a broadcast, a tensor for its own.
-Result<EClassId> Applier::as_tensor(const EnvValue& value, const Decoded& match, const Span& span) {
-  const ops::Type wanted = egraph_.type(match.root);
+Result<EClassId> Applier::as_tensor(const EnvValue& value, EClassId root, bool peeled, const Span& span) {
+  const ops::Type wanted = egraph_.type(root);
   ops::TermValue term;
   if (std::holds_alternative<ops::TermValue>(value)) {
     term = std::get<ops::TermValue>(value);
   } else {
     const auto* attr = std::get_if<ops::AttrValue>(&value);
     if (attr == nullptr) return fail("the right-hand side stands for nothing", span);
-    const auto number = runner_.number_term(*attr, egraph_.type_id(match.root));
+    const auto number = runner_.number_term(*attr, egraph_.type_id(root));
     if (!number) return fail(ops::to_string(*attr) + " is no " + ops::to_string(wanted), span);
     return *number;
   }
   const ops::Type& type = builder_.type(term);
-  if (match.peeled && type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype &&
-      type.shape != wanted.shape) {
+  if (peeled && type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype && type.shape != wanted.shape) {
     FW_TRY(term, ops::align_to(egraph_.table(), term, wanted.shape, builder_));
   }
   return egraph::TermBuilder::unpack(term);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "fusewright/saturate/apply.hpp"
 
@@ -116,7 +117,10 @@ class Runner {
           const std::size_t ahead = std::min<std::size_t>(Applier::kBatch, matches.counts[p] - i);
           applier_.read_ahead(id, std::span(matches.records[p]).subspan(i * pattern.words), ahead);
         }
-        count(rule, iteration, applier_.apply_read(id, matches.record(id, pattern.words, i), k));
+        const auto record = matches.record(id, pattern.words, i);
+        Outcome outcome = applier_.apply_read(id, record, k);
+        if (pattern.alike && outcome.kind == Outcome::Kind::kGuard) outcome = try_other_orders(id, record, outcome);
+        count(rule, iteration, outcome);
         if (egraph_.live_nodes() > options_.limits.nodes) {
           stop(StopReason::Kind::kNodes, static_cast<double>(options_.limits.nodes),
                static_cast<double>(egraph_.live_nodes()));
@@ -127,6 +131,23 @@ class Runner {
       }
       rule.seconds += seconds_since(start);
     }
+  }
+
+  /// Roots that are written alike: the first order of the values in which the guards hold.
+  Outcome try_other_orders(match::PatternId id, std::span<const egraph::MatchWord> record, Outcome outcome) {
+    const match::PatternInfo& pattern = program_.patterns[id.index];
+    const std::size_t words = pattern.words / pattern.roots.size();
+    std::vector<std::size_t> order(pattern.roots.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<egraph::MatchWord> other(record.size());
+    while (outcome.kind == Outcome::Kind::kGuard && std::ranges::next_permutation(order).found) {
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        std::ranges::copy(record.subspan(order[i] * words, words),
+                          other.begin() + static_cast<std::ptrdiff_t>(i * words));
+      }
+      outcome = applier_.apply(id, other);
+    }
+    return outcome;
   }
 
   void count(RuleTrace& rule, IterationTrace& iteration, const Outcome& outcome) {

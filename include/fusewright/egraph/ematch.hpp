@@ -66,7 +66,7 @@ class Matcher {
 
 /// A match record read back as terms.
 struct Decoded {
-  EClassId root;                    ///< the value that was matched
+  EClassId root;                    ///< the value that was matched; of several roots, the first
   std::vector<EClassId> registers;  ///< class registers of the program; `none()` where an operand was left out
   std::vector<ENodeId> nodes;       ///< matched nodes
   bool peeled = false;              ///< some operand stands for its broadcast
@@ -74,6 +74,8 @@ struct Decoded {
 };
 void decode(const EGraph& egraph, const match::Program& program, PatternId pattern, std::span<const MatchWord> record,
             bool with_relied, Decoded& out);
+/// Whether the term is one of the values that were matched.
+bool is_root(const match::PatternInfo& pattern, const Decoded& match, EClassId term);
 
 /// Whether the constant's value is the number of the pattern, to the rounding of its dtype (see rule::LiteralPattern).
 bool fits_literal(const rule::LiteralPattern& literal, const Splat& value);

@@ -32,6 +32,7 @@ struct Instr {
     kAttrIs,    ///< attribute test `data` holds of node `a`
     kAttrSame,  ///< attribute pair `data` of nodes `a` and `b` are equal
     kYield,     ///< pattern `data` matches
+    kPart,      ///< part `data` of patterns of several roots matches
   };
   Kind kind = Kind::kYield;
   bool swap = false, peel = false, optional = false;
@@ -62,6 +63,7 @@ struct TrieNode {
   std::uint32_t next_sibling = kNone;
   std::uint32_t word = 0;   ///< where its words stand in the match record
   std::uint16_t depth = 0;  ///< of a root: operators below each other that its patterns look at, at most
+  bool joined = false;      ///< a root of parts: all their matches are needed in each round, to be joined with new ones
 };
 
 /// Where a name of a rule gets its value from once its pattern has matched.
@@ -78,10 +80,36 @@ struct Binding {
   std::string attr;
 };
 
+/// What stands below one root of patterns of several: matched by itself, then joined. Roots that are written alike, in
+/// whatever rules, are one part.
+struct Part {
+  std::vector<std::uint32_t> code;  ///< trie nodes from the root to the kPart
+  std::uint32_t words = 0;          ///< length of a match record
+  std::uint16_t registers = 0, nodes = 0;
+};
+
+/// One root of a pattern of several: its registers and nodes follow those of the roots before it, and so do its words.
+struct Root {
+  /// An attribute of one of its nodes that must equal one of a node before it (of the whole pattern).
+  struct SameAttr {
+    std::uint32_t pair = 0;  ///< index into attr_pairs
+    std::uint16_t node = 0, before = 0;
+  };
+  std::uint32_t part = 0;
+  std::uint32_t first_code = 0, first_word = 0;
+  std::uint16_t first_register = 0, first_node = 0;
+  /// Registers of the part and those before it (of the whole pattern) that hold the same class: what the hash join goes
+  /// by. Of every root but the first there is one at least.
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> shared;
+  std::vector<SameAttr> attrs;
+};
+
 struct PatternInfo {
   RuleId rule;
   std::uint32_t variant = 0;        ///< of the rule
-  std::vector<std::uint32_t> code;  ///< trie nodes from the root to the kYield
+  std::vector<std::uint32_t> code;  ///< trie nodes from the root to the kYield; of several roots, of all their parts
+  std::vector<Root> roots;          ///< of a pattern of several roots; else empty
+  bool alike = false;               ///< its roots are written alike: a match is a set of values, and is found once
   std::uint32_t words = 0;          ///< length of a match record
   std::vector<Binding> bindings;    ///< by name
   /// Matched nodes that have a name; an expression may ask for their attributes as `name.attr`, or for all of them.
@@ -97,16 +125,17 @@ struct Program {
   std::vector<TrieNode> trie;        ///< parents first
   std::vector<std::uint32_t> roots;  ///< the kNode instructions that patterns begin with
   std::vector<PatternInfo> patterns;
+  std::vector<Part> parts;
   std::vector<rule::OpSet> op_sets;
   std::vector<rule::LiteralPattern> literals;
   std::vector<AttrTest> attr_tests;
   std::vector<AttrPair> attr_pairs;
-  std::uint16_t registers = 0;  ///< class registers, at most
-  std::uint16_t nodes = 0;      ///< matched nodes, at most
+  std::uint16_t registers = 0;  ///< class registers of a pattern, at most
+  std::uint16_t nodes = 0;      ///< matched nodes of a pattern, at most
 };
 
 /// Compiles the patterns of these rewrites.
-/// Errors: a pattern of more than 4,096 instructions.
+/// Errors: a pattern of more than 4,096 instructions, or of a root that shares no value with those before it.
 Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
                                 const std::vector<RuleId>& selected);
 

@@ -63,7 +63,9 @@ class Applier {
   Outcome run(PatternId pattern, const egraph::Decoded& match);
   Outcome unite(const rule::RewriteRule& rule, egraph::EClassId root, egraph::EClassId result, const Span& span);
   ops::Env environment(PatternId pattern, const egraph::Decoded& match) const;
-  Result<egraph::EClassId> as_tensor(const ops::EnvValue& value, const egraph::Decoded& match, const Span& span);
+  std::optional<Outcome> take_steps(const Prepared& prepared, const rule::RewriteRule& rule,
+                                    const rule::RewriteVariant& variant, ops::Env& env);
+  Result<egraph::EClassId> as_tensor(const ops::EnvValue& value, egraph::EClassId root, bool peeled, const Span& span);
   std::string maker(egraph::EClassId c) const;
   Outcome failed(Error error);
 

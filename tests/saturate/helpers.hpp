@@ -1,0 +1,116 @@
+#pragma once
+
+#include <algorithm>
+
+#include <catch2/catch.hpp>
+
+#include "fusewright/rule/check.hpp"
+#include "fusewright/rule/parse.hpp"
+#include "fusewright/saturate/apply.hpp"
+#include "fusewright/saturate/saturate.hpp"
+
+namespace fusewright::saturate {
+
+using egraph::EClassId;
+using egraph::ENodeId;
+using graph::Builder;
+using graph::Graph;
+using graph::Value;
+
+inline std::shared_ptr<const rule::RuleSet> rules_of(const std::string& text) {
+  const auto source = std::make_shared<const SourceText>(SourceText{"test.fuse", text});
+  auto file = rule::parse_rules(source);
+  if (!file) FAIL(print_error(file.error()));
+  auto rules = rule::check_rules({*file}, ops::OpTable::builtin());
+  if (!rules) FAIL(print_error(rules.error()));
+  return std::make_shared<const rule::RuleSet>(*std::move(rules));
+}
+
+inline ops::Type f32(std::initializer_list<std::int64_t> dims) {
+  return ops::Type::tensor(ops::DType::kF32, ops::Shape(dims.begin(), dims.end()));
+}
+
+inline Options all_exactness() {
+  Options options;
+  options.allowed.classes = 0xff;
+  return options;
+}
+
+inline Saturated must_saturate(const Graph& graph, const std::shared_ptr<const rule::RuleSet>& rules,
+                               const Options& options = all_exactness()) {
+  auto result = saturate(graph, rules, options);
+  if (!result) FAIL(print_error(result.error()));
+  return *std::move(result);
+}
+
+/// A graph of one operator tree over parameters, written as a rule would.
+struct Model {
+  explicit Model(const std::shared_ptr<const rule::RuleSet>& rules)
+      : graph(graph::make_graph(rules->table, "test")), builder(graph, graph.entry) {}
+  Value input(const char* name, ops::Type type) {
+    const Value v = builder.parameter(type, name);
+    env[name] = Builder::pack(v);
+    return v;
+  }
+  void constant(const char* name, ops::Tensor tensor) {
+    env[name] = Builder::pack(builder.constant(std::move(tensor)));
+  }
+  Value eval(const std::string& text) {
+    // The language has no entry for a lone expression: a rule's right-hand side is one.
+    const auto source =
+        std::make_shared<const SourceText>(SourceText{"expr", "rewrite e { match exp(a) to " + text + " }"});
+    const auto file = rule::parse_rules(source);
+    if (!file) FAIL(print_error(file.error()));
+    const auto value =
+        ops::elaborate(*graph.table, *std::get<rule::ast::RuleDecl>(file->items[0].what).to[0], env, builder);
+    if (!value) FAIL(print_error(value.error()));
+    return Builder::unpack(std::get<ops::TermValue>(*value));
+  }
+  const Graph& finish(std::vector<Value> results) {
+    builder.set_results(std::move(results));
+    return graph;
+  }
+  Graph graph;
+  Builder builder;
+  ops::Env env;
+};
+
+inline bool equal(const Saturated& s, Value a, Value b) {
+  return s.graph().find(s.imported.at(a)) == s.graph().find(s.imported.at(b));
+}
+
+/// Every union that a rule made is proved anew.
+inline void check_replays(const Saturated& s) {
+  const egraph::EGraph& egraph = s.graph();
+  const auto apply = replayer(s.rules->rewrites, s.program);
+  for (std::size_t i = 1; i < egraph.node_count(); ++i) {
+    const EClassId a(i);
+    const EClassId b = egraph.find(a);
+    const egraph::Explanation why = egraph::explain(egraph, s.program, a, b);
+    const Status status = egraph::replay(egraph, s.program, why, a, b, apply);
+    if (!status) FAIL("term " << i << ": " << print_error(status.error()));
+    EClassId at = a;
+    for (const egraph::ProofStep& step : why.chain) {
+      REQUIRE(step.from == at);
+      at = step.to;
+    }
+    REQUIRE(at == b);
+  }
+}
+
+/// Whether the value is found equal to a result of this operator.
+inline bool has_operator(const Saturated& s, Value value, const std::string& name) {
+  const egraph::EGraph& egraph = s.graph();
+  egraph::Index index;
+  index.refresh(egraph);
+  const ops::OpId wanted = egraph.table().require(name);
+  const auto holds = [&](EClassId c) {
+    return std::ranges::any_of(index.nodes(egraph.find(c)), [&](const auto& entry) { return entry.op == wanted; });
+  };
+  const EClassId c = egraph.find(s.imported.at(value));
+  return holds(c) || std::ranges::any_of(index.nodes(c), [&](const auto& entry) {
+           return entry.op == egraph.result_op() && holds(egraph.operands(entry.node)[0]);
+         });
+}
+
+}  // namespace fusewright::saturate
