@@ -1,11 +1,19 @@
 """Runs every model of some folders with --check and prints a table: right or not, kernels, and which rules fired.
 
-usage: python bench/fired.py [FOLDER...] [--fusewright build/fusewright] [--jobs N]
+usage: python bench/fired.py [FOLDER...] [--fusewright build/fusewright] [--jobs N] [--markdown]
 
 Folders default to the fusion models and the near-twins of the test corpora (FUSEWRIGHT_CORPORA); without
 them it says so and ends with 0. Where `test_data_set_0` stands beside a model, its inputs are given and its outputs compared, within
-the tolerances of `case.json`. Open extents are bound to small numbers, and to those that the error messages name. Ends with 1 where a
-result is wrong, or a model neither runs nor is refused by name.
+the tolerances of `case.json`. Open extents are bound to small numbers, and to those that the error messages name.
+
+right        ran, every kernel and the whole agree with the reference and with the stored outputs
+WRONG        they do not
+unsupported  refused: an operator, a type or an attribute that the message names is not supported
+refused      the model itself is at fault, in the words of the message, or its extents cannot be guessed
+CRASH        anything else: no message with a cause, another exit code, no end
+
+A name that says the model is not to be fused (no_fusion, invalid, graph_output, ...) is marked with `!`; the operators that
+were recognised in it are then what to look at. Ends with 1 on WRONG or CRASH.
 """
 import argparse
 import collections
@@ -19,7 +27,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRIES = 40  # bindings of open extents for one model
-SECONDS = 60
+SECONDS = 300
+NOT_TO_BE_FUSED = re.compile(
+    r"no_?fus|not_?fus|unfus|un_fus|invalid|graph_output|mismatch|missing|unsupported|negative|wrong|multi|no_match|bad|does_not|not_")
 
 
 def run(fusewright, model, dims):
@@ -35,7 +45,8 @@ def run(fusewright, model, dims):
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return "timeout", "", f"no end after {SECONDS} s"
-    return done.returncode, done.stdout, (done.stderr.strip().splitlines() or [""])[0]
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    return done.returncode, done.stdout, (errors or done.stderr.strip().splitlines() or [""])[0]
 
 
 def open_extents(fusewright, model):
@@ -50,6 +61,18 @@ def open_extents(fusewright, model):
     return list(names)
 
 
+def recognised(fusewright, model, dims):
+    """The composite operators found in a model that spells them out, however its kernels were made in the end."""
+    command = [fusewright, "audit", str(model), "--json"] + [f"--dim={name}={size}" for name, size in dims.items()]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+        rules = json.loads(done.stdout)["rules"] if done.returncode == 0 else []
+    except (subprocess.TimeoutExpired, ValueError):
+        return []
+    return sorted(rule["rule"].removeprefix("recognise-") for rule in rules
+                  if rule["rule"].startswith("recognise-") and rule["applied"] > 0)
+
+
 def outcome(fusewright, model):
     """How it went, and the report where there is one."""
     names = open_extents(fusewright, model)
@@ -61,10 +84,10 @@ def outcome(fusewright, model):
         seen.append(dims)
         code, out, error = run(fusewright, model, dims)
         if code == 0:
-            return "right", json.loads(out), ""
+            return "right", {**json.loads(out), "recognised": recognised(fusewright, model, dims)}, ""
         if code == 1:
             return "WRONG", json.loads(out) if out.startswith("{") else None, error
-        if code != 2:
+        if code != 2 or "error:" not in error:
             return "CRASH", None, f"exit code {code}: {error}"
         if "not supported" in error:
             return "unsupported", None, error
@@ -75,13 +98,22 @@ def outcome(fusewright, model):
     return "refused", None, first
 
 
-def row(name, kind, report, error):
+def cells(name, kind, report, error):
+    """Kind, name, kernels with their fuse rules, rewrites behind them, operators recognised."""
+    name += " !" if NOT_TO_BE_FUSED.search(name) else ""
     if report is None:
-        return f"{kind:12} {name:72} {error.split('error: ')[-1]}"
+        return kind, name, "", error.split("error: ")[-1], ""
     fused = collections.Counter(group["fuse_rule"] or "alone" for group in report["groups"])
     rewrites = sorted({rewrite["rule"] for group in report["groups"] for rewrite in group["rewrites"]})
     kernels = ", ".join(f"{rule} {count}" if count > 1 else rule for rule, count in fused.items())
-    return f"{kind:12} {name:72} {report['kernels']:3}  {kernels:40} {', '.join(rewrites)}"
+    return kind, name, kernels, ", ".join(rewrites), ", ".join(report.get("recognised", []))
+
+
+def row(columns, markdown):
+    if markdown:
+        return "| " + " | ".join(columns) + " |"
+    kind, name, kernels, rewrites, operators = columns
+    return f"{kind:12} {name:72} {kernels:40} {rewrites}" + (f" [{operators}]" if operators else "")
 
 
 def main():
@@ -89,6 +121,7 @@ def main():
     parser.add_argument("folders", nargs="*", type=pathlib.Path)
     parser.add_argument("--fusewright", default=str(ROOT / "build/fusewright"))
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--markdown", action="store_true", help="a table for a document")
     options = parser.parse_args()
     corpora = pathlib.Path(os.environ.get("FUSEWRIGHT_CORPORA", ROOT / "../shared/corpora"))
     folders = options.folders or [corpora / "onnx-fusion", corpora / "twins"]
@@ -98,13 +131,16 @@ def main():
     models = [(folder, model) for folder in folders for kind in ("onnx", "hlo") for model in sorted(folder.rglob(f"*.{kind}"))]
     if not models:
         parser.error(f"no .onnx or .hlo file in {', '.join(map(str, folders))}")
+    if options.markdown:
+        print(row(("outcome", "model", "kernels", "rewrites", "recognised"), True) + "\n" + row(["---"] * 5, True))
     counts = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = pool.map(lambda entry: outcome(options.fusewright, entry[1]), models)
         for (folder, model), (kind, report, error) in zip(models, results):
             counts[kind] += 1
-            print(row(str(model.relative_to(folder)), kind, report, error), flush=True)
-    print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
+            name = str(model.parent.relative_to(folder) if model.name.startswith("model.") else model.relative_to(folder))
+            print(row(cells(name, kind, report, error), options.markdown), flush=True)
+    print(("\n" if options.markdown else "") + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
     return 1 if counts["WRONG"] or counts["CRASH"] else 0
 
 
