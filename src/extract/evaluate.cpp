@@ -100,7 +100,7 @@ bool is_view(const Graph& graph, const std::vector<NodeId>& nodes) {
 const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
   const std::vector<Value> in = inputs(nodes);
   const auto [at, fresh] = priced_.try_emplace(signatures_.of(nodes, in, outputs), std::unexpected(Refused{}));
-  effort_ += fresh ? nodes.size() : 1;
+  ++effort_;
   if (fresh) at->second = price(nodes, in, outputs);
   return at->second;
 }
@@ -172,7 +172,7 @@ class Cheapest {
 }  // namespace
 
 Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
-                           const std::vector<Value>& outputs) const {
+                           const std::vector<Value>& outputs) {
   // Rules first: most sets are refused by them, and a region is made only for the others.
   struct Offer {
     const rule::FuseRule* rule;  // null: one operator alone
@@ -200,6 +200,7 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
   }
   if (nodes.size() == 1) offers.push_back({nullptr, {}});
   if (offers.empty()) return std::unexpected(std::move(refused));
+  effort_ += nodes.size();
 
   const Result<region::Region> region = plan::make_region(graph_, nodes, inputs, outputs);
   if (!region) return std::unexpected(Refused{plan::Cut::Why::kTemplate, region.error().diagnostics.front().message});

@@ -81,8 +81,8 @@ class Evaluator {
   /// Tensors that such a kernel reads and writes, in order of first use.
   std::vector<Value> inputs(const std::vector<NodeId>& nodes) const;
   std::vector<Value> outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const;
-  /// Nodes priced so far, each as often as a new kernel with it was, and kernels that were known: what planning costs,
-  /// and the same on every machine.
+  /// Sets of nodes asked for so far, and operators in those that rules took and that had not been priced: what planning
+  /// costs, and the same on every machine.
   std::size_t effort() const { return effort_; }
 
   /// Of a node that is stored, the results that anybody reads.
@@ -91,7 +91,7 @@ class Evaluator {
 
  private:
   Evaluated price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
-                  const std::vector<Value>& outputs) const;
+                  const std::vector<Value>& outputs);
 
   const Graph& graph_;
   const Uses& uses_;
