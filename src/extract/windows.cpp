@@ -326,29 +326,53 @@ std::vector<WindowSearch::Piece> WindowSearch::search(const Window& w) {
     at->second = priced ? Part{&*priced, is_view(graph_, nodes) ? 0 : priced->cost.seconds} : Part{nullptr, 0};
     return at->second;
   };
+  // What such a kernel costs at least, without pricing it: launched, and all of it computed and stored.
+  double fastest = 0;  // bytes a second
+  for (const cost::MemoryLevel& level : device_.memory) fastest = std::max(fastest, level.bytes_per_second);
+  std::vector<double> storing;  // of each choice
+  for (const std::uint32_t place : w.choices) {
+    double bytes = 0;
+    for (const Value v : evaluator_.stored_values(w.nodes[place]))
+      bytes += static_cast<double>(ops::byte_size(graph_.type(v)));
+    storing.push_back(bytes / fastest);
+  }
+  const auto at_least = [&](Nodes cone, Choices stored) {
+    double arithmetic = 0, moved = 0;
+    for (Nodes left = cone; left != 0; left &= left - 1)
+      arithmetic += w.arithmetic[static_cast<std::size_t>(std::countr_zero(left))];
+    for (Choices left = stored; left != 0; left &= left - 1)
+      moved += storing[static_cast<std::size_t>(std::countr_zero(left))];
+    return (cone & ~w.views) == 0 ? 0 : device_.launch_seconds + std::max(arithmetic, moved);
+  };
+  // And everything that is still to be done where these are stored.
+  std::vector<double> rest(best.size(), -1);
+  const auto rest_of = [&](Choices there) {
+    double& known = rest[there];
+    if (known >= 0) return known;
+    const Choices missing = w.needed & ~there;
+    const Nodes cone = w.cone(missing, there);
+    return known = missing == 0 ? 0 : charged(cone) + at_least(cone, missing);
+  };
   Choices goal = 0;
   for (Choices there = 0; there <= all; ++there) {
     const double so_far = best[there].cost;
-    if (so_far >= least) continue;
+    if (so_far + rest_of(there) >= least) continue;
     if ((there & w.needed) == w.needed) {
       least = so_far;
       goal = there;
       continue;
     }
-    const Choices rest = all & ~there;
-    for (Choices stored = rest; stored != 0; stored = (stored - 1) & rest) {
+    const Choices others = all & ~there;
+    for (Choices stored = others; stored != 0; stored = (stored - 1) & others) {
+      const double later = rest_of(there | stored);
+      if (so_far + later >= least) continue;
       const Nodes cone = w.cone(stored, there);
       const double before = so_far + charged(cone);
-      double cost = before;
       bool possible = true;
-      for (Nodes left = cone; left != 0; left &= left - 1) {
-        const auto n = static_cast<std::size_t>(std::countr_zero(left));
-        cost += w.arithmetic[n];
-        possible = possible && (w.after[n] & ~there) == 0;
-      }
-      const bool view = std::popcount(cone) == 1 && (cone & w.views) != 0;
-      if (!possible || cost + (view ? 0 : device_.launch_seconds) >= std::min(least, best[there | stored].cost))
-        continue;
+      for (Nodes left = cone; left != 0; left &= left - 1)
+        possible = possible && (w.after[static_cast<std::size_t>(std::countr_zero(left))] & ~there) == 0;
+      const double cost = before + at_least(cone, stored);
+      if (!possible || cost >= best[there | stored].cost || cost + later >= least) continue;
       const Part& part = price(cone, stored);
       if (part.price != nullptr && before + part.seconds < best[there | stored].cost)
         best[there | stored] = {before + part.seconds, there, part.price, cone};
