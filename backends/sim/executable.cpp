@@ -6,6 +6,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <map>
+#include <system_error>
 #include <thread>
 
 #include "backends/llvm/optimize.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 constexpr const char* kSm = "sm_90";  // whose code is run
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 27;
+constexpr int kMostWorkers = 256;  // each has stacks for the threads of a block
 
 /// A kernel's launches and the object that has their code.
 struct Compiled {
@@ -105,10 +107,9 @@ class SimExecutable final : public kernel::Executable {
     run.end_block = run.blocks();
 
     std::vector<std::unique_ptr<Worker>> workers;
-    const std::int64_t count = std::clamp<std::int64_t>(run.blocks(), 1, std::max(threads, 1));
+    const std::int64_t count = std::clamp<std::int64_t>(run.blocks(), 1, std::clamp(threads, 1, kMostWorkers));
     for (std::int64_t w = 0; w < count; ++w) workers.push_back(std::make_unique<Worker>(run));
-    std::vector<std::thread> others;
-    for (std::size_t w = 1; w < workers.size(); ++w) others.emplace_back([&, w] { workers[w]->work(); });
+    std::vector<std::thread> others = start_others(workers);
     workers[0]->work();
     for (std::thread& other : others) other.join();
 
@@ -120,6 +121,16 @@ class SimExecutable final : public kernel::Executable {
     }
     if (first != nullptr) return fail(ErrorKind::kCheckFailed, first->message);
     return across_blocks(run);
+  }
+
+  // The system may have no more threads: workers without one do nothing, and the others take all blocks.
+  static std::vector<std::thread> start_others(const std::vector<std::unique_ptr<Worker>>& workers) {
+    std::vector<std::thread> others;
+    try {
+      for (std::size_t w = 1; w < workers.size(); ++w) others.emplace_back([&worker = *workers[w]] { worker.work(); });
+    } catch (const std::system_error&) {
+    }
+    return others;
   }
 
   static std::vector<GlobalShadow> shadows(const LaunchRun& run) {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
+#include <numeric>
+#include <optional>
 
-#include "fusewright/support/check.hpp"
 #include "templates.hpp"
 
 namespace fusewright::schedule {
@@ -29,10 +29,16 @@ Ints axes_of(const RegionValue& v) {
   return v.attrs.get<Ints>("axes");
 }
 
-std::int64_t product(const Ints& dims, std::size_t begin, std::size_t end) {
-  std::int64_t n = 1;
-  for (std::size_t d = begin; d < end; ++d) n *= dims[d];
-  return n;
+bool contains(const Ints& axes, std::size_t axis) {
+  return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+}
+
+// Reduced axes that have more than one element, in order.
+Ints wide_axes(const Ints& dims, const Ints& axes) {
+  Ints wide;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] != 1 && contains(axes, d)) wide.push_back(static_cast<std::int64_t>(d));
+  return wide;
 }
 
 struct Split {
@@ -40,28 +46,25 @@ struct Split {
   bool operator==(const Split&) const = default;
 };
 
-// Unit axes belong to whichever neighbour suits; what counts is whether an axis that matters lies between reduced ones.
+// Kept axes behind the last reduced one are inner. Axes of one element change nothing wherever they stand.
 Split split_of(const Ints& dims, const Ints& axes) {
+  const Ints wide = wide_axes(dims, axes);
+  const std::size_t last = wide.empty() ? dims.size() : static_cast<std::size_t>(wide.back());
   Split split;
-  std::size_t first = dims.size(), last = 0;
-  for (const std::int64_t a : axes) {
-    const auto axis = static_cast<std::size_t>(a);
-    split.reduced *= dims[axis];
-    if (dims[axis] == 1) continue;
-    first = std::min(first, axis);
-    last = std::max(last, axis);
-  }
-  std::int64_t kept = 1;
   for (std::size_t d = 0; d < dims.size(); ++d)
-    if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) == axes.end()) kept *= dims[d];
-  if (first > last) {
-    split.outer = kept;
-    return split;
-  }
-  const bool neighbours = product(dims, first, last + 1) == split.reduced;
-  split.outer = neighbours ? product(dims, 0, first) : kept;
-  split.inner = neighbours ? product(dims, last + 1, dims.size()) : 1;
+    (contains(axes, d) ? split.reduced : d < last ? split.outer : split.inner) *= dims[d];
   return split;
+}
+
+// How many neighbours in memory the innermost walk meets: columns, or elements of a row.
+std::int64_t run_of(const Ints& dims, const Ints& axes, const Split& split) {
+  if (split.inner > 1) return split.inner;
+  std::int64_t run = 1;
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    if (dims[d] != 1 && !contains(axes, d)) break;
+    run *= dims[d];
+  }
+  return run;
 }
 
 // The position within some axes of a tensor (given in order, row-major) that a linear number of them is.
@@ -79,19 +82,10 @@ IndexMap reduction_map(const Rows& rows, const Ints& dims, const Ints& reduced_a
   map.domain = rows.domain();
   map.results.assign(dims.size(), region::index_constant(0));
   std::vector<std::size_t> outer, inner, reduced;
-  std::size_t first = dims.size();
-  for (const std::int64_t a : reduced_axes)
-    if (dims[static_cast<std::size_t>(a)] != 1) first = std::min(first, static_cast<std::size_t>(a));
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    const bool is_reduced =
-        std::find(reduced_axes.begin(), reduced_axes.end(), static_cast<std::int64_t>(d)) != reduced_axes.end();
-    if (is_reduced)
-      reduced.push_back(d);
-    else if (d < first || rows.inner == 1)
-      outer.push_back(d);
-    else
-      inner.push_back(d);
-  }
+  const Ints wide = wide_axes(dims, reduced_axes);
+  const std::size_t last = wide.empty() ? dims.size() : static_cast<std::size_t>(wide.back());
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    (contains(reduced_axes, d) ? reduced : d < last ? outer : inner).push_back(d);
   spread(region::index_dim(0), dims, outer, map);
   spread(region::index_dim(1), dims, inner, map);
   spread(region::index_dim(2), dims, reduced, map);
@@ -175,7 +169,14 @@ std::expected<Rows, Refusal> analyse_rows(const Region& region) {
       return refuse(fmt::format("reductions over different axes: {{{}}} keeps {} x {}, {{{}}} keeps {} x {}",
                                 fmt::join(first_axes, ","), shared->outer, shared->inner, fmt::join(axes_of(v), ","),
                                 split.outer, split.inner));
+    for (const ValueId other : rows.reductions)
+      if (region[region[other].operands[0]].dims == dims &&
+          wide_axes(dims, axes_of(region[other])) != wide_axes(dims, axes_of(v)))
+        return refuse(fmt::format("reductions over different axes: {{{}}} and {{{}}}",
+                                  fmt::join(axes_of(region[other]), ","), fmt::join(axes_of(v), ",")));
+    const std::int64_t run = run_of(dims, axes_of(v), split);
     if (!shared) first_axes = axes_of(v);
+    rows.run = shared ? std::gcd(rows.run, run) : run;
     shared = split;
     rows.reductions.push_back(ValueId(i));
     rows.level.push_back(depth[i]);
@@ -227,7 +228,7 @@ void Passes::add_those_of(ValueId value, ValueId other) {
     add(value, lists_[list_of_[other.index]]);
 }
 
-Passes passes_needing(const Region& region, const Rows& rows) {
+Passes passes_needing(const Region& region, const Rows& rows, const std::vector<ValueId>& staged) {
   Passes passes(region.values.size());
   for (std::size_t r = 0; r < rows.reductions.size(); ++r)
     passes.add(region[rows.reductions[r]].operands[0], {rows.level[r]});
@@ -236,112 +237,17 @@ Passes passes_needing(const Region& region, const Rows& rows) {
   for (std::size_t i = region.values.size(); i-- > 0;) {
     const RegionValue& v = region.values[i];
     if (v.kind != RegionValue::Kind::kOp || rows.is_reduction(ValueId(i))) continue;
-    for (const ValueId operand : v.operands)
-      if (region[operand].elements() == whole) passes.add_those_of(operand, ValueId(i));
+    const bool once =
+        passes[ValueId(i)].size() > 1 && std::find(staged.begin(), staged.end(), ValueId(i)) != staged.end();
+    for (const ValueId operand : v.operands) {
+      if (region[operand].elements() != whole) continue;
+      if (once)
+        passes.add(operand, {passes[ValueId(i)].front()});
+      else
+        passes.add_those_of(operand, ValueId(i));
+    }
   }
   return passes;
-}
-
-namespace {
-
-constexpr std::int64_t kLongestStagedRow = 1 << 16;
-
-// Values worth keeping from one pass over a row to a later one: the last common point of several passes, where the way
-// to it is dear. On a GPU what is read from memory is kept as well.
-std::vector<ValueId> staged_values(const Region& region, const Rows& rows, const Target& target) {
-  const bool gpu = target.family == Target::Family::kGpu;
-  const std::int64_t whole = rows.outer * rows.inner * rows.reduced;
-  const Passes passes = passes_needing(region, rows);
-  std::vector<bool> dear(region.values.size(), false);
-  for (std::size_t i = 0; i < region.values.size(); ++i) {
-    const RegionValue& v = region.values[i];
-    if (v.kind != RegionValue::Kind::kOp || rows.is_reduction(ValueId(i)) || v.elements() != whole) continue;
-    dear[i] = v.scalar_op && ops::is_expensive(*v.scalar_op);
-    for (const ValueId operand : v.operands) dear[i] = dear[i] || dear[operand.index];
-  }
-  std::vector<bool> continued(region.values.size(), false);  // a later value serves the same passes
-  for (std::size_t i = 0; i < region.values.size(); ++i)
-    for (const ValueId operand : region.values[i].operands)
-      if (!rows.is_reduction(ValueId(i)) && passes.same(operand, ValueId(i))) continued[operand.index] = true;
-  std::vector<ValueId> staged;
-  for (std::size_t i = 0; i < region.values.size(); ++i) {
-    const RegionValue& v = region.values[i];
-    if (passes[ValueId(i)].size() < 2 || v.elements() != whole) continue;
-    const bool capture = v.kind == RegionValue::Kind::kCapture;
-    if (capture ? gpu : dear[i] && !continued[i] && v.kind == RegionValue::Kind::kOp) staged.push_back(ValueId(i));
-  }
-  return staged;
-}
-
-// tile = {rows or column groups of a task, parts of a row, accumulators}
-Fit schedule_rows(const Region& region, const Rows& rows, const Target& target, Template kind) {
-  Schedule schedule;
-  schedule.kind = kind;
-  const bool cpu = target.family == Target::Family::kCpu;
-  const std::int64_t lanes = cpu ? vector_lanes(region, target) : thread_elements(region);
-  schedule.vector = lanes;
-  const bool columns = rows.inner > 1;
-  const std::int64_t kept = rows.outer * rows.inner;
-
-  // Few long rows are cut into parts, which a second launch puts together: parts are worth it by their elements or by
-  // the work that these are. The cut depends on the region alone.
-  constexpr std::int64_t kPart = 1 << 15, kShortest = 1 << 12;
-  constexpr double kPartWork = 1 << 16;  // simple operations
-  std::int64_t parts = 1;
-  const std::int64_t groups = columns ? rows.outer * ((rows.inner + lanes - 1) / lanes) : rows.outer;
-  const bool can_split = kind == Template::kReduce && rows.levels == 1;
-  if (can_split && groups < (cpu ? 16 : 1024))
-    parts = std::max<std::int64_t>(1, rows.reduced / (columns ? 1024 : kPart));
-  if (can_split && cpu && !columns && rows.outer == 1)
-    parts = std::max(
-        parts, std::min(static_cast<std::int64_t>(region::work(region).units / kPartWork), rows.reduced / kShortest));
-  if (parts > 4096) parts = 4096;
-
-  if (rows.reduced > 0 && rows.reduced <= kLongestStagedRow && parts == 1) {
-    schedule.staged = staged_values(region, rows, target);
-    if (!cpu && (columns || rows.reduced > 16384)) schedule.staged.clear();
-  }
-  const std::int64_t row_bytes = rows.reduced * 4;
-  const std::int64_t unit_rows = columns ? lanes : 1;
-  std::int64_t task = std::max<std::int64_t>(1, (64 << 10) / std::max<std::int64_t>(1, row_bytes * unit_rows));
-  task = std::min(task, std::max<std::int64_t>(1, groups / 16));
-  schedule.tile = {cpu ? task : 1, parts, cpu ? 4 : 1};
-  if (!cpu) {
-    const std::int64_t wanted = columns ? 128 : (rows.reduced / parts + lanes - 1) / lanes;
-    schedule.threads = std::clamp<std::int64_t>((wanted + 31) / 32 * 32, 32, 1024);
-  }
-  Resources& r = schedule.resources;
-  r.live_values = live_values(region);
-  r.registers = cpu ? r.live_values + 4 : 24 + 2 * r.live_values;
-  if (!cpu && !columns && schedule.threads > 0)
-    r.registers +=
-        static_cast<std::int64_t>(schedule.staged.size()) * ((rows.reduced + schedule.threads - 1) / schedule.threads);
-  r.launches = parts > 1 ? 2 : 1;
-  r.parallelism =
-      cpu ? std::max<std::int64_t>(1, groups * parts / task) : (columns ? kept : rows.outer * schedule.threads) * parts;
-  r.shared_bytes = cpu || columns ? 0 : static_cast<std::int64_t>(rows.reductions.size()) * 32 * 8;
-  // Rows longer than the nearest cache are read again by every pass.
-  const std::int64_t again = (rows.levels - 1) + (rows.full.empty() ? 0 : 1);
-  if (again > 0 && row_bytes * unit_rows > target.l2_bytes / 2)
-    for (std::uint32_t c = 0; c < region.captures; ++c)
-      if (region.values[c].elements() >= kept * rows.reduced)
-        r.reread_bytes += again * region.values[c].elements() * ops::byte_width(region.values[c].dtype);
-  return schedule;
-}
-
-}  // namespace
-
-Fit fit_reduce(const Region& region, const Target& target) {
-  auto rows = analyse_rows(region);
-  if (!rows) return std::unexpected(rows.error());
-  if (!rows->full.empty() || rows->levels > 1) return refuse("it keeps whole rows, or reduces in several passes");
-  return schedule_rows(region, *rows, target, Template::kReduce);
-}
-
-Fit fit_row(const Region& region, const Target& target) {
-  auto rows = analyse_rows(region);
-  if (!rows) return std::unexpected(rows.error());
-  return schedule_rows(region, *rows, target, Template::kRow);
 }
 
 }  // namespace fusewright::schedule

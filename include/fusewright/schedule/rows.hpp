@@ -11,10 +11,10 @@
 namespace fusewright::schedule {
 
 /// A region of reductions over the same axes, with elementwise work before, between and after them, seen in three
-/// extents: kept axes before the reduced ones (outer), kept axes behind them (inner), and the reduced ones. Where the
-/// reduced axes are no neighbours, all kept axes are outer.
+/// extents: kept axes behind the last reduced one (inner), the other kept axes (outer), and the reduced ones.
 struct Rows {
   std::int64_t outer = 1, inner = 1, reduced = 1;
+  std::int64_t run = 1;  ///< elements side by side in memory: of the inner axes, or of a row where there are none
   std::vector<region::ValueId> reductions;  ///< topological
   std::vector<int> level;                   ///< of each: reductions that it waits for, one behind the other
   int levels = 0;
@@ -48,6 +48,7 @@ class Passes {
   std::vector<std::vector<int>> lists_;  // distinct, the first is empty
   std::map<std::vector<int>, std::uint32_t> numbers_;
 };
-Passes passes_needing(const Region& region, const Rows& rows);
+/// What a staged value is computed from is needed for the first of its passes only.
+Passes passes_needing(const Region& region, const Rows& rows, const std::vector<region::ValueId>& staged = {});
 
 }  // namespace fusewright::schedule
