@@ -4,8 +4,10 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
+#include <set>
 
 #include "fusewright/egraph/index.hpp"
 #include "fusewright/ops/tensor.hpp"
@@ -88,6 +90,35 @@ bool reads_partly(const ops::OpInfo& info) {
              info.name != "reverse";
     default: return true;
   }
+}
+
+// The same of a composite operator: whatever its body may be made of, in any branch.
+bool body_reads_partly(const ops::OpTable& table, const ops::OpInfo& composite) {
+  std::vector<const ops::OpInfo*> bodies{&composite};
+  std::set<std::string> seen{composite.name};
+  while (!bodies.empty()) {
+    const ops::OpBody& body = *bodies.back()->body;
+    bodies.pop_back();
+    std::vector<const ops::Expr*> stack;
+    const auto push = [&](const ops::ExprPtr& e) {
+      if (e) stack.push_back(e.get());
+    };
+    for (const auto& [name, value] : body.lets) push(value);
+    for (const ops::ExprPtr& result : body.results) push(result);
+    while (!stack.empty()) {
+      const ops::Expr& e = *stack.back();
+      stack.pop_back();
+      for (const ops::ExprPtr& arg : e.args) push(arg);
+      for (const auto& [name, arg] : e.named) push(arg);
+      const ops::OpId op = e.kind == ops::Expr::Kind::kCall ? table.find(e.text) : ops::OpId();
+      if (!op.valid() || !seen.insert(e.text).second) continue;
+      if (table[op].body != nullptr)
+        bodies.push_back(&table[op]);
+      else if (reads_partly(table[op]))
+        return true;
+    }
+  }
+  return false;
 }
 
 /// The bound itself. Values that every plan needs are found as those that all forms of a needed value have beneath
@@ -321,19 +352,31 @@ double lower_bound(const egraph::Imported& imported, const cost::Device& device)
   forms.values.resize(egraph.node_count());
   forms.bytes_read.resize(egraph.node_count());
   forms.bytes_written.resize(egraph.node_count());
+  std::map<ops::OpId, bool> known;
+  const auto partly_named = [&](ops::OpId op) {
+    const auto [at, fresh] = known.try_emplace(op, false);
+    if (fresh) at->second = body_reads_partly(egraph.table(), egraph.table()[op]);
+    return at->second;
+  };
   for (const egraph::EClassId c : index.classes()) {
     auto& out = forms.values[c.index];
     const bool constant = egraph.fact(c).constant();
     bool source = constant;
     const auto nodes = index.nodes(c);
-    // An operator that is only a name for others has no kernel: it is taken apart wherever its class has another form.
+    // An operator that is only a name for others has no kernel: it is taken apart wherever its class has another form,
+    // and so are the results of one that has several.
     const auto named = [&](egraph::ENodeId n) {
       return egraph[n].op != egraph.result_op() && egraph.table()[egraph[n].op].body != nullptr;
     };
-    const bool all_named =
-        std::all_of(nodes.begin(), nodes.end(), [&](const auto& entry) { return named(entry.node); });
+    const auto all = [&](egraph::EClassId of, const auto& is) {
+      return std::ranges::all_of(index.nodes(of), [&](const auto& entry) { return is(entry.node); });
+    };
+    const auto is_name = [&](egraph::ENodeId n) {
+      return named(n) || (egraph[n].op == egraph.result_op() && all(egraph.find(egraph.operands(n)[0]), named));
+    };
+    const bool only_names = all(c, is_name);
     for (const auto& [op, n] : nodes) {
-      if (named(n) && !all_named) continue;
+      if (is_name(n) && !only_names) continue;
       Form form;
       if (!constant)
         for (const egraph::EClassId operand : egraph.operands(n))
@@ -341,7 +384,7 @@ double lower_bound(const egraph::Imported& imported, const cost::Device& device)
       if (op != egraph.result_op() && !constant) {
         const ops::OpInfo& info = egraph.table()[op];
         source = source || info.name == "parameter";
-        form.partial = named(n) || reads_partly(info);
+        form.partial = named(n) ? partly_named(op) : reads_partly(info);
         std::vector<ops::Type> types;
         for (const egraph::EClassId operand : egraph.operands(n))
           if (operand != egraph.none()) types.push_back(egraph.type(operand));

@@ -99,3 +99,36 @@ TEST_CASE("audits of a group and of a node are the same each time, also without 
     }
   }
 }
+
+TEST_CASE("the bound counts what a composite operator reads and computes", "[cli][audit]") {
+  const Scratch scratch;
+  const std::string model = scratch.write("layer_norm.hlo", R"(HloModule m
+
+sum { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+
+ENTRY e {
+ x = f32[1024,512] parameter(0)
+ zero = f32[] constant(0)
+ count = f32[] constant(512)
+ counts = f32[1024] broadcast(count), dimensions={}
+ s = f32[1024] reduce(x, zero), dimensions={1}, to_apply=sum
+ mean = f32[1024] divide(s, counts)
+ means = f32[1024,512] broadcast(mean), dimensions={0}
+ d = f32[1024,512] subtract(x, means)
+ square = f32[1024,512] multiply(d, d)
+ s2 = f32[1024] reduce(square, zero), dimensions={1}, to_apply=sum
+ variance = f32[1024] divide(s2, counts)
+ small = f32[] constant(1e-5)
+ smalls = f32[1024] broadcast(small), dimensions={}
+ more = f32[1024] add(variance, smalls)
+ scale = f32[1024] rsqrt(more)
+ scales = f32[1024,512] broadcast(scale), dimensions={0}
+ ROOT y = f32[1024,512] multiply(d, scales)
+}
+)");
+  const json report = audit(model);
+  CHECK(report["kernels"] == 1);
+  CHECK(report["extraction"]["gap"].get<double>() < 0.1);
+}
