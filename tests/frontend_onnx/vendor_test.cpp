@@ -150,6 +150,94 @@ TEST_CASE("attention is three products, split into heads", "[onnx]") {
   CHECK_THAT(error_of(fused), Contains("its heads do not divide"));
 }
 
+TEST_CASE("heads that share keys and values are those with the keys and values repeated", "[onnx]") {
+  const std::vector<std::vector<std::string>> shapes = {{"1", "3", "8"}, {"1", "3", "4"}, {"1", "3", "4"}};
+  Model grouped = inputs(shapes);
+  grouped.initializer("last", {1}, TensorProto::INT32).add_int32_data(2);
+  grouped.initializer("total", {}, TensorProto::INT32).add_int32_data(3);
+  auto& node = vendor_node(grouped, "GroupQueryAttention", {"a", "b", "c", "", "", "last", "total"});
+  set_attr(node, "num_heads", 4);
+  set_attr(node, "kv_num_heads", 2);
+  Model repeated = inputs(shapes);
+  repeated.ints("apart", {1, 3, 2, 1, 2}).ints("wide", {1, 3, 2, 2, 2}).ints("flat", {1, 3, 8});
+  for (const std::string name : {"b", "c"}) {
+    repeated.node("Reshape", {name, "apart"}, {name + "1"});
+    repeated.node("Expand", {name + "1", "wide"}, {name + "2"});
+    repeated.node("Reshape", {name + "2", "flat"}, {name + "3"});
+  }
+  auto& plain = vendor_node(repeated, "MultiHeadAttention", {"a", "b3", "c3"});
+  set_attr(plain, "num_heads", 4);
+  set_attr(plain, "unidirectional", 1);
+  check_equal(grouped, repeated);
+  set_attr(vendor_node(grouped, "GroupQueryAttention", {"a", "b", "c", "", "", "last", "total"}, {"z"}), "num_heads",
+           3);
+  CHECK_THAT(error_of(grouped), Contains("kv_num_heads"));
+}
+
+TEST_CASE("a token behind its cache sees what it would have seen in one prompt", "[onnx]") {
+  const std::vector<std::vector<std::string>> shapes = {
+      {"2", "3", "8"}, {"2", "3", "4"}, {"2", "3", "4"}, {"8", "1"}, {"8", "1"}};
+  const auto attend = [](Model& model, const std::vector<std::string>& operands,
+                         const std::vector<std::string>& results, const std::string& last, std::int32_t total) {
+    model.initializer(last + "total", {}, TensorProto::INT32).add_int32_data(total);
+    auto& lengths = model.initializer(last, {2}, TensorProto::INT32);
+    for (int b = 0; b < 2; ++b) lengths.add_int32_data(total - 1);
+    std::vector<std::string> all = operands;
+    for (const std::string& name : {last, last + "total", std::string("d"), std::string("e")}) all.push_back(name);
+    auto& node = vendor_node(model, "GroupQueryAttention", all, results);
+    set_attr(node, "num_heads", 4);
+    set_attr(node, "kv_num_heads", 2);
+    set_attr(node, "do_rotary", 1);
+  };
+  const auto slice = [](Model& model, const std::string& from, const std::string& to, const std::string& name) {
+    model.node("Slice", {name, from, to, "axis"}, {name + from});
+  };
+  Model prompt = inputs(shapes);
+  prompt.ints("two", {2}).ints("three", {3}).ints("axis", {1});
+  attend(prompt, {"a", "b", "c", "", ""}, {"all"}, "last", 3);
+  prompt.node("Slice", {"all", "two", "three", "axis"}, {"y"});
+  Model token = inputs(shapes);
+  token.ints("zero", {0}).ints("two", {2}).ints("three", {3}).ints("axis", {1});
+  for (const std::string name : {"a", "b", "c"}) {
+    slice(token, "zero", "two", name);
+    slice(token, "two", "three", name);
+  }
+  attend(token, {"azero", "bzero", "czero", "", ""}, {"first", "keys", "values"}, "before", 2);
+  attend(token, {"atwo", "btwo", "ctwo", "keys", "values"}, {"y"}, "last", 3);
+  check_equal(prompt, token);
+}
+
+TEST_CASE("a convolution whose channels stand last is one between two transposes", "[onnx]") {
+  const std::vector<std::vector<std::string>> shapes = {{"1", "5", "6", "3"}, {"4", "3", "3", "3"}, {"4"}};
+  Model fused = inputs(shapes);
+  vendor_node(fused, "NhwcConv", {"a", "b", "c"});
+  Model apart = inputs(shapes);
+  set_ints(apart.node("Transpose", {"a"}, {"first"}), "perm", {0, 3, 1, 2});
+  apart.node("Conv", {"first", "b", "c"}, {"conv"});
+  set_ints(apart.node("Transpose", {"conv"}, {"y"}), "perm", {0, 2, 3, 1});
+  check_equal(fused, apart);
+}
+
+TEST_CASE("whole numbers of several scales are put together in one", "[onnx]") {
+  const auto parts = [] {
+    Model model;
+    model.input("a", {"2", "3"}, TensorProto::UINT8).input("b", {"2", "1"}, TensorProto::UINT8).output("y");
+    for (const auto& [name, scale] : std::vector<std::pair<std::string, float>>{{"s", 0.5F}, {"sa", 0.25F}, {"sb", 2}})
+      model.initializer(name, {}).add_float_data(scale);
+    for (const auto& [name, zero] : std::vector<std::pair<std::string, int>>{{"z", 10}, {"za", 3}, {"zb", 128}})
+      model.initializer(name, {}, TensorProto::UINT8).add_int32_data(zero);
+    return model;
+  };
+  Model fused = parts();
+  set_attr(vendor_node(fused, "QLinearConcat", {"s", "z", "a", "sa", "za", "b", "sb", "zb"}), "axis", 1);
+  Model apart = parts();
+  apart.node("DequantizeLinear", {"a", "sa", "za"}, {"x"});
+  apart.node("DequantizeLinear", {"b", "sb", "zb"}, {"w"});
+  set_attr(apart.node("Concat", {"x", "w"}, {"xw"}), "axis", 1);
+  apart.node("QuantizeLinear", {"xw", "s", "z"}, {"y"});
+  check_equal(fused, apart);
+}
+
 TEST_CASE("weights of four bits have their first number in the low half of a byte", "[onnx]") {
   Model model;
   model.input("x", {"1", "4"}).output("y");

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/frontend/onnx/call.hpp"
+#include "src/frontend/onnx/attention.hpp"
 
 namespace fusewright::frontend_onnx {
 
@@ -161,65 +161,13 @@ Values attention(Call& c) {
 
 // --- Rotary positions, caches ----------------------------------------------------------------------
 
-// `cos` and `sin` are operands 1 and 2 of the standard operator, 2 and 3 of the older one, whose positions stand
-// before.
-struct RotaryOperands {
-  Value cos, sin;
-  Value positions;  // rows of the tables, or invalid: they hold a row for each element
-};
-
-Values rotate(Call& c, const RotaryOperands& of) {
-  Value x = c.in(0);
-  const Ints outer = c.e.dims(x);
-  const bool flat = outer.size() == 3;
-  if (!flat && outer.size() != 4) refuse("its input is not of rank 3 or 4");
-  if (flat) {
-    std::int64_t heads = c.int_attr("num_heads", 0);
-    // The older operator tells the size of a head by its tables.
-    if (heads == 0 && c.int_attr("rotary_embedding_dim", 0) == 0 && of.positions.valid() && c.e.rank(of.cos) == 2 &&
-        c.e.dims(of.cos)[1] > 0)
-      heads = outer[2] / (2 * c.e.dims(of.cos)[1]);
-    if (heads < 1 || outer[2] % heads != 0)
-      refuse("attribute 'num_heads' does not divide " + ops::to_string(c.e.type(x)));
-    x = c.e.reshape(x, {outer[0], outer[1], heads, outer[2] / heads});
-  }
-  const Ints dims = c.e.dims(x);
-  const std::int64_t rotated =
-      c.int_attr("rotary_embedding_dim", 0) == 0 ? dims[3] : c.int_attr("rotary_embedding_dim", 0);
-  if (rotated < 2 || rotated % 2 != 0 || rotated > dims[3])
-    refuse("it rotates " + std::to_string(rotated) + " of " + std::to_string(dims[3]) + " elements");
-  const std::int64_t half = rotated / 2;
-  const auto angles = [&](Value table) {
-    if (of.positions.valid()) table = c.e.op("take", {table, of.positions}, {{"axis", std::int64_t{0}}});
-    const Ints own = c.e.dims(table);
-    if (own.size() != 3 || own[2] != half)
-      refuse("its tables " + ops::to_string(c.e.type(table)) + " do not fit " + std::to_string(rotated) +
-             " rotated elements");
-    Ints at = own;
-    at.insert(at.begin() + (flat ? 2 : 1), 1);
-    return c.e.reshape(table, at);
-  };
-  const Value cos = angles(of.cos), sin = angles(of.sin);
-  const Value turned = c.e.slice(x, 3, 0, rotated);
-  const bool interleaved = c.int_attr("interleaved", 0) != 0;
-  const Value a = interleaved ? c.e.slice(turned, 3, 0, rotated, 2) : c.e.slice(turned, 3, 0, half);
-  const Value b = interleaved ? c.e.slice(turned, 3, 1, rotated, 2) : c.e.slice(turned, 3, half, rotated);
-  const Value real = c.e.op("sub", {c.e.binary("mul", a, cos), c.e.binary("mul", b, sin)});
-  const Value imaginary = c.e.op("add", {c.e.binary("mul", a, sin), c.e.binary("mul", b, cos)});
-  Value out;
-  if (interleaved) {
-    Ints column = c.e.dims(real), pairs = dims;
-    column.push_back(1);
-    pairs[3] = rotated;
-    out = c.e.reshape(c.e.concat({c.e.reshape(real, column), c.e.reshape(imaginary, column)}, 4), pairs);
-  } else {
-    out = c.e.concat({real, imaginary}, 3);
-  }
-  if (rotated < dims[3]) out = c.e.concat({out, c.e.slice(x, 3, rotated, dims[3])}, 3);
-  return {c.e.reshape(out, outer)};
+Values rotary_embedding(Call& c) {
+  Rotation rotation = rotation_of(c);
+  rotation.cos = c.in(1);
+  rotation.sin = c.in(2);
+  rotation.positions = c.in_or(3, {});
+  return {emit_rotated(c, rotation)};
 }
-
-Values rotary_embedding(Call& c) { return rotate(c, {c.in(1), c.in(2), c.in_or(3, {})}); }
 
 Values swiglu(Call& c) {
   const Value gate = c.e.op("swish", {c.in(0)}, {{"alpha", c.float_attr("alpha", 1)}});
@@ -269,7 +217,65 @@ Values softmax_cross_entropy(Call& c) {
 
 }  // namespace
 
+Rotation rotation_of(Call& c) {
+  Rotation out;
+  out.x = c.in(0);
+  out.heads = c.int_attr("num_heads", 0);
+  out.elements = c.int_attr("rotary_embedding_dim", 0);
+  out.interleaved = c.int_attr("interleaved", 0) != 0;
+  return out;
+}
+
+Value emit_rotated(Call& c, const Rotation& of) {
+  Value x = of.x;
+  const Ints outer = c.e.dims(x);
+  const bool flat = outer.size() == 3;
+  if (!flat && outer.size() != 4) refuse("its input is not of rank 3 or 4");
+  if (flat) {
+    std::int64_t heads = of.heads;
+    // The older operator tells the size of a head by its tables.
+    if (heads == 0 && of.elements == 0 && of.positions.valid() && c.e.rank(of.cos) == 2 && c.e.dims(of.cos)[1] > 0)
+      heads = outer[2] / (2 * c.e.dims(of.cos)[1]);
+    if (heads < 1 || outer[2] % heads != 0)
+      refuse("attribute 'num_heads' does not divide " + ops::to_string(c.e.type(x)));
+    x = c.e.reshape(x, {outer[0], outer[1], heads, outer[2] / heads});
+  }
+  const Ints dims = c.e.dims(x);
+  const std::int64_t rotated = of.elements == 0 ? dims[3] : of.elements;
+  if (rotated < 2 || rotated % 2 != 0 || rotated > dims[3])
+    refuse("it rotates " + std::to_string(rotated) + " of " + std::to_string(dims[3]) + " elements");
+  const std::int64_t half = rotated / 2;
+  const auto angles = [&](Value table) {
+    if (of.positions.valid()) table = c.e.op("take", {table, of.positions}, {{"axis", std::int64_t{0}}});
+    const Ints own = c.e.dims(table);
+    if (own.size() != 3 || own[2] != half)
+      refuse("its tables " + ops::to_string(c.e.type(table)) + " do not fit " + std::to_string(rotated) +
+             " rotated elements");
+    Ints at = own;
+    at.insert(at.begin() + (flat ? 2 : 1), 1);
+    return c.e.reshape(table, at);
+  };
+  const Value cos = angles(of.cos), sin = angles(of.sin);
+  const Value turned = c.e.slice(x, 3, 0, rotated);
+  const Value a = of.interleaved ? c.e.slice(turned, 3, 0, rotated, 2) : c.e.slice(turned, 3, 0, half);
+  const Value b = of.interleaved ? c.e.slice(turned, 3, 1, rotated, 2) : c.e.slice(turned, 3, half, rotated);
+  const Value real = c.e.op("sub", {c.e.binary("mul", a, cos), c.e.binary("mul", b, sin)});
+  const Value imaginary = c.e.op("add", {c.e.binary("mul", a, sin), c.e.binary("mul", b, cos)});
+  Value out;
+  if (of.interleaved) {
+    Ints column = c.e.dims(real), pairs = dims;
+    column.push_back(1);
+    pairs[3] = rotated;
+    out = c.e.reshape(c.e.concat({c.e.reshape(real, column), c.e.reshape(imaginary, column)}, 4), pairs);
+  } else {
+    out = c.e.concat({real, imaginary}, 3);
+  }
+  if (rotated < dims[3]) out = c.e.concat({out, c.e.slice(x, 3, rotated, dims[3])}, 3);
+  return c.e.reshape(out, outer);
+}
+
 Value emit_rotary(Call& c) {
+  Rotation rotation = rotation_of(c);
   Value positions = c.in(1);
   const Ints dims = c.e.dims(c.in(0));
   if (dims.size() != 3 && dims.size() != 4) refuse("its input is not of rank 3 or 4");
@@ -279,7 +285,10 @@ Value emit_rotary(Call& c) {
     const Value steps = c.e.iota(c.e.dtype(positions), {dims[0], sequence}, 1);
     positions = c.e.binary("add", steps, c.e.reshape(positions, {}));
   }
-  return rotate(c, {c.in(2), c.in(3), positions}).front();
+  rotation.cos = c.in(2);
+  rotation.sin = c.in(3);
+  rotation.positions = positions;
+  return emit_rotated(c, rotation);
 }
 
 std::vector<OperatorRow> attention_operators() {

@@ -99,6 +99,25 @@ Values fused_conv(Call& c) {
   return {activate(c, out, c.string_attr("activation", ""), numbers)};
 }
 
+// The channels stand last in the image and in the result; the weights are as those of Conv.
+Values nhwc_conv(Call& c) {
+  const std::int64_t rank = c.e.rank(c.in(0));
+  if (rank < 3) refuse(ops::to_string(c.e.type(c.in(0))) + " is not [batch, spatial..., channels]");
+  Ints first = count_up(rank), last = count_up(rank);
+  std::rotate(first.begin() + 1, first.end() - 1, first.end());
+  std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+  const Value out = emit_conv(c, c.e.transpose(c.in(0), first), c.in(1), c.e.dtype(c.in(0)));
+  const Value moved = c.e.transpose(out, last);
+  return {c.has(2) ? c.e.binary("add", moved, c.in(2)) : moved};
+}
+
+Values nhwc_fused_conv(Call& c) {
+  Value out = nhwc_conv(c).front();
+  if (c.has(3)) out = c.e.op("add", {out, c.in(3)});
+  const auto numbers = c.floats_attr("activation_params").value_or(std::vector<double>{});
+  return {activate(c, out, c.string_attr("activation", ""), numbers)};
+}
+
 Values fused_gemm(Call& c) {
   std::vector<double> numbers;
   for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"})
@@ -148,6 +167,8 @@ std::vector<OperatorRow> vendor_operators() {
       {"SkipSimplifiedLayerNormalization", skip_rms_norm},
       {"EmbedLayerNormalization", embed_layer_norm},
       {"FusedConv", fused_conv},
+      {"NhwcConv", nhwc_conv},
+      {"NhwcFusedConv", nhwc_fused_conv},
       {"FusedGemm", fused_gemm},
       {"FusedMatMul", fused_matmul},
       {"TransposeMatMul", fused_matmul},

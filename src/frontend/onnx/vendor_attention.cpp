@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/frontend/onnx/call.hpp"
+#include "src/frontend/onnx/attention.hpp"
 
 namespace fusewright::frontend_onnx {
 
@@ -147,8 +147,10 @@ Values rotary_embedding(Call& c) {
 }  // namespace
 
 std::vector<OperatorRow> vendor_attention_operators() {
-  return {
-      {"Attention", attention}, {"MultiHeadAttention", multi_head_attention}, {"RotaryEmbedding", rotary_embedding}};
+  return {{"Attention", attention},
+          {"MultiHeadAttention", multi_head_attention},
+          {"GroupQueryAttention", emit_grouped_attention},
+          {"RotaryEmbedding", rotary_embedding}};
 }
 
 }  // namespace fusewright::frontend_onnx

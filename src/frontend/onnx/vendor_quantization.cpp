@@ -41,6 +41,42 @@ Values binary(Call& c) { return elementwise(c, {0, 3}, 6); }
 Values unary(Call& c) { return elementwise(c, {0}, 3); }
 Values leaky_relu(Call& c) { return elementwise(c, {0}, 3, {{"alpha", c.float_attr("alpha", 0.01f)}}); }
 
+// Operand `i` as floats; its scale and zero point stand behind it.
+Value real(Call& c, std::size_t i) {
+  const Ints dims = c.e.dims(c.in(i));
+  const auto wide = [&](Value v) { return c.e.align(v, dims); };
+  return c.e.op("dequantized",
+                {c.in(i), wide(number(c, i + 1, DType::kF32)), wide(number(c, i + 2, c.e.dtype(c.in(i))))});
+}
+// Floats as whole numbers with the scale at `i` and the zero point behind it.
+Value whole(Call& c, Value x, std::size_t i, DType dtype) {
+  const Ints dims = c.e.dims(x);
+  return c.e.op("quantized", {x, c.e.align(number(c, i, DType::kF32), dims), c.e.align(number(c, i + 1, dtype), dims)});
+}
+
+// Scale and zero point of the result stand in front, then the parts with theirs.
+Values concat(Call& c) {
+  if (c.input_count() < 5 || c.input_count() % 3 != 2)
+    refuse("its parts do not come with a scale and a zero point each");
+  Values parts;
+  for (std::size_t i = 2; i < c.input_count(); i += 3) parts.push_back(real(c, i));
+  const std::int64_t axis = c.axis(c.int_attr("axis"), c.e.rank(parts[0]));
+  return {whole(c, c.e.concat(parts, axis), 0, c.e.dtype(c.in(2)))};
+}
+
+Values global_average_pool(Call& c) {
+  const Value x = real(c, 0);
+  const Ints dims = c.e.dims(x);
+  if (dims.size() < 3) refuse(ops::to_string(c.e.type(x)) + " has no spatial axes");
+  const bool last = c.int_attr("channels_last", 0) != 0;
+  Ints axes;
+  for (std::int64_t a = last ? 1 : 2; a < c.e.rank(x) - (last ? 1 : 0); ++a) axes.push_back(a);
+  std::int64_t count = 1;
+  for (const std::int64_t a : axes) count *= dims[static_cast<std::size_t>(a)];
+  const Value mean = c.e.binary("div", c.e.reduce("reduce_sum", x, axes, true), static_cast<double>(count));
+  return {whole(c, mean, 3, c.e.dtype(c.in(0)))};
+}
+
 // The sums of whole numbers as floats: times both scales, plus a bias.
 Value scaled(Call& c, Value sum, Value scale_a, std::size_t scale_b, std::size_t bias) {
   const Value real = c.e.binary("mul", c.e.convert(sum, DType::kF32), c.e.binary("mul", scale_a, c.in(scale_b)));
@@ -102,6 +138,8 @@ std::vector<OperatorRow> vendor_quantization_operators() {
       {"QLinearMul", binary, "quantized_mul"},
       {"QLinearLeakyRelu", leaky_relu, "quantized_leaky_relu"},
       {"QLinearSigmoid", unary, "quantized_sigmoid"},
+      {"QLinearConcat", concat},
+      {"QLinearGlobalAveragePool", global_average_pool},
       {"MatMulIntegerToFloat", matmul_to_float},
       {"DynamicQuantizeMatMul", dynamic_matmul},
       {"MatMulNBits", matmul_nbits},
