@@ -1,5 +1,6 @@
 #include "fusewright/saturate/trace.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fusewright::saturate {
@@ -39,6 +40,10 @@ std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& pro
           {pattern.variant, match::print_instr(table, program, program.trie[at].instr), count.tried, count.passed});
       if (count.passed == 0) break;
     }
+    if (pattern.roots.empty() || out.back().passed == 0) continue;
+    const auto own = std::ranges::find(trace.rules, rule, &RuleTrace::rule);
+    out.push_back({pattern.variant, "roots with what they share in common", out.back().passed,
+                   own == trace.rules.end() ? 0 : own->matches});
   }
   return out;
 }

@@ -59,4 +59,24 @@ TEST_CASE("one name twice is one class, an attribute twice is one value", "[matc
   CHECK(text.find("r4 is r3") != std::string::npos);
 }
 
+TEST_CASE("roots that are written alike are one part, joined by what they share", "[match]") {
+  const rule::RuleSet rules = rules_of(R"(
+    rewrite pair { match reduce_sum(x, axes = a) as p, reduce_sum(x, axes = b) as q to p, q }
+    rewrite other { match reduce_sum(x, axes = a) as p, reduce_max(x, axes = a) as q to p, q })");
+  const auto program = compile(rules);
+  REQUIRE(program.has_value());
+  CHECK(program->parts.size() == 2);
+  CHECK(program->patterns[0].alike);
+  CHECK_FALSE(program->patterns[1].alike);
+  CHECK(print_program(*rules.table, *program) ==
+        "n0 = reduce_sum in r0\n"
+        "  r1 = operand 0 of n0\n"
+        "    part 0\n"
+        "n0 = reduce_max in r0\n"
+        "  r1 = operand 0 of n0\n"
+        "    part 1\n"
+        "pattern 0 = part 0 and part 0 where r1 of it is r1\n"
+        "pattern 1 = part 0 and part 1 where r1 of it is r1, n0.axes of it is n0.axes\n");
+}
+
 }  // namespace fusewright::match

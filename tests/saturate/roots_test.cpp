@@ -43,6 +43,22 @@ TEST_CASE("two roots that share an input are joined, each with a value of its ow
   check_replays(s);
 }
 
+TEST_CASE("why-not tells roots that share nothing in the model from roots that are not there", "[saturate]") {
+  const auto rules = rules_of("rewrite both { match exp(x) as p, log(x) as q to p, q }");
+  for (const bool shared : {true, false}) {
+    Model m(rules);
+    m.input("x", f32({4}));
+    m.input("y", f32({4}));
+    const Value a = m.eval("exp(x)"), b = m.eval(shared ? "log(x)" : "log(y)");
+    const Saturated s = must_saturate(m.finish({a, b}), rules);
+    const auto why = why_not(*rules->table, s.program, s.trace, s.trace.rules[0].rule);
+    REQUIRE_FALSE(why.empty());
+    CHECK(why.back().instruction == "roots with what they share in common");
+    CHECK(why.back().tried == 1);
+    CHECK(why.back().passed == (shared ? 1 : 0));
+  }
+}
+
 TEST_CASE("of roots that are written alike, the first order in which the guards hold is taken", "[saturate]") {
   const auto rules = rules_of(R"(
     rewrite neighbours {
