@@ -1,5 +1,7 @@
 #include "src/prove/apply.hpp"
 
+#include <algorithm>
+
 #include "fusewright/egraph/convert.hpp"
 #include "fusewright/egraph/ematch.hpp"
 #include "fusewright/egraph/index.hpp"
@@ -13,26 +15,37 @@ using saturate::Outcome;
 
 namespace {
 
-/// The graphs that other nodes of the result's class than its own describe.
+/// The graphs that other nodes of a result's class than its own describe, for each result by itself.
 void read_right_sides(const graph::Graph& graph, egraph::Imported& imported, Applied& out) {
   egraph::EGraph& egraph = imported.egraph;
   egraph.rebuild();
   egraph::Index index;
   index.refresh(egraph);
-  const EClassId root = egraph.find(imported.results[0]);
-  const ENodeId own = egraph::founder(imported.results[0]);
   const egraph::Selection smallest = egraph::select_smallest(imported);
   std::size_t found = 0;
-  for (const auto& [op, node] : index.nodes(root)) {
-    if (node == own) continue;
-    egraph::Selection selection = smallest;
-    selection.choice[root.index] = node;
-    Result<graph::Graph> right = egraph::to_graph(graph, imported, selection);
-    if (!right) continue;  // it holds the left side itself: the other nodes tell
-    out.rewritten.push_back(*std::move(right));
-    ++found;
+  for (const EClassId result : imported.results) {
+    const EClassId root = egraph.find(result);
+    for (const auto& [op, node] : index.nodes(root)) {
+      if (node == egraph::founder(result)) continue;
+      egraph::Selection selection = smallest;
+      selection.choice[root.index] = node;
+      Result<graph::Graph> right = egraph::to_graph(graph, imported, selection);
+      if (!right) continue;  // it holds the left side itself: the other nodes tell
+      out.rewritten.push_back(*std::move(right));
+      ++found;
+    }
   }
   if (found == 0) ++out.same;
+}
+
+/// Whether what was matched are the results of the graph: all roots of them, in whatever order.
+bool are_results(const egraph::Imported& imported, const match::PatternInfo& pattern, const egraph::Decoded& match) {
+  const auto same = [&](EClassId a, EClassId b) { return imported.egraph.find(a) == imported.egraph.find(b); };
+  if (pattern.roots.empty()) return same(match.root, imported.results[0]);
+  return std::ranges::all_of(imported.results, [&](EClassId result) {
+    return std::ranges::any_of(
+        pattern.roots, [&](const match::Root& root) { return same(match.registers[root.first_register], result); });
+  });
 }
 
 }  // namespace
@@ -50,18 +63,18 @@ Applied apply_at_root(const LoneRule& rule, const graph::Graph& graph) {
   index.refresh(imported.egraph);
   egraph::Matcher matcher(imported.egraph, rule.program, rule.rewrites->size());
   const egraph::MatchSet matches = matcher.run(index, {});
-  const EClassId root = imported.egraph.find(imported.results[0]);
   bool used = false;  // the e-graph already holds a right side
   for (std::size_t p = 0; p < rule.program.patterns.size(); ++p)
     for (std::uint64_t i = 0; i < matches.counts[p]; ++i) {
       const match::PatternId pattern(p);
-      const auto record = matches.record(pattern, rule.program.patterns[p].words, i);
+      const match::PatternInfo& info = rule.program.patterns[p];
+      const auto record = matches.record(pattern, info.words, i);
       if (used) imported = egraph::from_graph(graph);
       if (used) imported.egraph.rebuild();
       used = false;
       egraph::Decoded decoded;
       egraph::decode(imported.egraph, rule.program, pattern, record, false, decoded);
-      if (imported.egraph.find(decoded.root) != root) continue;
+      if (!are_results(imported, info, decoded)) continue;
       used = true;
       saturate::Applier applier(imported.egraph, *rule.rewrites, rule.program);
       const Outcome outcome = applier.apply(pattern, record);

@@ -18,14 +18,16 @@ struct LoneRule {
 };
 Result<LoneRule> compile_lone(const rule::RuleSet& rules, std::size_t rewrite);
 
-/// What the engine makes of the result of a graph.
+/// What the engine makes of the results of a graph.
 struct Applied {
-  std::uint64_t refused = 0;            ///< matches that a guard refused
-  std::uint64_t same = 0;               ///< matches whose right side is the left side's own term
-  std::vector<graph::Graph> rewritten;  ///< one for each other match: the same ports, the right side as result
-  std::string error;                    ///< a match whose right side has no meaning or another type; or empty
+  std::uint64_t refused = 0;  ///< matches that a guard refused
+  std::uint64_t same = 0;     ///< matches whose right side is the left side's own term
+  /// For each other match, and each root of it, the same ports and the right side as that root's result.
+  std::vector<graph::Graph> rewritten;
+  std::string error;  ///< a match whose right side has no meaning or another type; or empty
 };
-/// Matches the rule at the graph's first result, by the engine's own matcher, guards and right-hand sides.
+/// Matches the rule at the graph's first result (of several roots, at all of its results), by the engine's own matcher,
+/// guards and right-hand sides.
 Applied apply_at_root(const LoneRule& rule, const graph::Graph& graph);
 
 }  // namespace fusewright::prove

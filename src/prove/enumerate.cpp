@@ -184,7 +184,7 @@ class Enumerator {
     peels_ = !space_.repeats ? 0 : root.rank() <= 1 ? 2 : 1;
     node(variant_.roots[0], root, [&](std::uint32_t made) {
       draft_.root = made;
-      if (!visit_(draft_)) stopped_ = true;
+      further_roots(1, root);
     });
     return !stopped_;
   }
@@ -192,6 +192,20 @@ class Enumerator {
  private:
   using Then = std::function<void(std::uint32_t)>;
   static constexpr std::uint32_t kUnmade = kNone - 1;
+
+  void further_roots(std::size_t i, const Type& first) {
+    if (i == variant_.roots.size()) {
+      if (!visit_(draft_)) stopped_ = true;
+      return;
+    }
+    for (const Shape& shape : shapes_of_rank(first.rank(), space_)) {
+      node(variant_.roots[i], Type::tensor(first.dtype, shape), [&](std::uint32_t made) {
+        draft_.others.push_back(made);
+        further_roots(i + 1, first);
+        draft_.others.pop_back();
+      });
+    }
+  }
 
   void with(InstanceNode made, const Then& then) {
     draft_.nodes.push_back(std::move(made));

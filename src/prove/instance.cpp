@@ -76,7 +76,9 @@ Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const I
       }
     }
   }
-  builder.set_results({values[instance.root]});
+  std::vector<Value> results = {values[instance.root]};
+  for (const std::uint32_t other : instance.others) results.push_back(values[other]);
+  builder.set_results(std::move(results));
   return graph;
 }
 
@@ -115,7 +117,9 @@ std::string print_reject(const ops::OpTable& table, const Instance& instance) {
       }
     }
   }
-  return fmt::format("reject {{ {}match {} }}", inputs, terms[instance.root]);
+  std::string roots = terms[instance.root];
+  for (const std::uint32_t other : instance.others) roots += ", " + terms[other];
+  return fmt::format("reject {{ {}match {} }}", inputs, roots);
 }
 
 }  // namespace fusewright::prove

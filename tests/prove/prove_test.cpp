@@ -117,6 +117,16 @@ TEST_CASE("a rule without instances is undecided", "[prove]") {
   CHECK(v.reason == "no instance of the space matches");
 }
 
+TEST_CASE("each root of a rewrite of several is held against its own value", "[prove]") {
+  const std::string rule = "rewrite r { match abs(x) as p, -x as q  where is_float(x)  to ";
+  const Verdict v = verdict_of(rule + "abs(q), -x }");
+  CHECK(v.kind == Kind::kExhausted);
+  CHECK(v.instances > 20);
+  CHECK(refuted(rule + "q, -x }"));
+  CHECK(refuted(rule + "abs(q), p }"));
+  CHECK(verdict_of(rule + "abs(q), p }").counterexample->reject == "reject { x: f32[]  match abs(x), neg(x) }");
+}
+
 TEST_CASE("a name that no rule has is an error that names the nearest", "[prove]") {
   Options options;
   options.only = {"two-sings"};

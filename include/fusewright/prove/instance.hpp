@@ -38,6 +38,7 @@ struct InstanceNode {
 struct Instance {
   std::vector<InstanceNode> nodes;
   std::uint32_t root = 0;
+  std::vector<std::uint32_t> others = {};  ///< further roots, of a pattern of several
 
   /// Elements and ranks of all its leaves, for ordering: the smallest counterexample is the one to show.
   std::int64_t size() const;
@@ -71,9 +72,9 @@ struct Enumeration {
   bool all = true;                         ///< no list of ways was cut short
 };
 
-/// Calls `visit` with every term of the space that has the form of the pattern and a root of this type, until it
-/// returns false or the work is done. Terms that a guard refuses by types and attributes are not built; what is said of
-/// values, and whether equal names meet equal values, is left to the matcher.
+/// Calls `visit` with every term of the space that has the form of the pattern and a root of this type (further roots
+/// have its rank and dtype), until it returns false or the work is done. Terms that a guard refuses by types and
+/// attributes are not built; what is said of values, and whether equal names meet equal values, is left to the matcher.
 /// @returns false when stopped.
 using Visit = std::function<bool(const Instance&)>;
 bool enumerate(Enumeration& terms, const ops::Type& root, const Visit& visit);
