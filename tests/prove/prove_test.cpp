@@ -118,7 +118,7 @@ TEST_CASE("a rule without instances is undecided", "[prove]") {
 }
 
 TEST_CASE("each root of a rewrite of several is held against its own value", "[prove]") {
-  const std::string rule = "rewrite r { match abs(x) as p, -x as q  where is_float(x)  to ";
+  const std::string rule = "rewrite r { match abs(x) as p, neg(x) as q  where is_float(x)  to ";
   const Verdict v = verdict_of(rule + "abs(q), -x }");
   CHECK(v.kind == Kind::kExhausted);
   CHECK(v.instances > 20);
