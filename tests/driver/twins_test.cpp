@@ -140,12 +140,36 @@ std::string normal(const std::string& place, const std::string& tail) {
 }  // namespace
 
 TEST_CASE("what only resembles a layer normalisation is none", "[driver]") {
-  const std::vector<std::string> name = {"recognise-layer-norm"};
+  const std::vector<std::string> name = {"recognise-layer-norm", "recognise-layer-norm-by-root"};
   constexpr bool approximate = true;
   check_all({
       {"layer norm", normal("0", "n * s + b, r + w"), name, {}, approximate},
       {"keepdims = false: statistics of rows along columns", normal("1", "n * s + b, r + w"), {}, name, approximate},
       {"the factor enlarges", normal("0", "n * w + b, r * s"), {}, name, approximate},
+      {"kept axes",
+       "x: f32[8, 8]  s: f32[8]  b: f32[8]\nlet d = x - reshape(reduce_sum(x, axes = [1]) / 8, [8, 1])\n"
+       "match d / sqrt(reshape(reduce_sum(d * d, axes = [1]) / 8, [8, 1]) + 0.00001) * s + b",
+       name,
+       {},
+       approximate},
+      {"kept axes of columns, statistics of rows",
+       "x: f32[8, 8]  s: f32[8]  b: f32[8]\nlet d = x - reshape(reduce_sum(x, axes = [1]) / 8, [1, 8])\n"
+       "match d / sqrt(reshape(reduce_sum(d * d, axes = [1]) / 8, [1, 8]) + 0.00001) * s + b",
+       {},
+       name,
+       approximate},
+      {"the factor has an axis more, of extent one",
+       "x: f32[8, 8]  s: f32[1, 1, 8]  b: f32[8]\nlet d = x - (reduce_sum(x, axes = [1]) / 8) along 0\n"
+       "match d / sqrt(reduce_sum(d * d, axes = [1]) / 8 + 0.00001) along 0 * s + b",
+       {},
+       {},
+       approximate},
+      {"the factor has all axes",
+       "x: f32[8, 8]  s: f32[8, 8]  b: f32[8]\nlet d = x - (reduce_sum(x, axes = [1]) / 8) along 0\n"
+       "match d / sqrt(reduce_sum(d * d, axes = [1]) / 8 + 0.00001) along 0 * s + b",
+       {},
+       name,
+       approximate},
       {"the factor lies along the rows", normal("0", "n * r + b, w + s"), {}, name, approximate},
       {"the factor is the value itself", normal("0", "n * n + b, r + w + s"), {}, name, approximate},
       {"the mean over another axis",
