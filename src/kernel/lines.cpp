@@ -13,6 +13,8 @@ namespace {
 using region::ValueId;
 using schedule::Lines;
 
+constexpr std::int64_t kWarp = 32;
+
 class LinesLowering {
  public:
   LinesLowering(const LowerInput& in, Lines lines)
@@ -27,19 +29,25 @@ class LinesLowering {
   Result<Kernel> run() {
     if (lines_.scan)
       declare_scan();
+    else if (selected() > 0)
+      declare_selection();
     else
       declare_sort();
+    const auto order = [&](ExprId line, ExprId thread) {
+      if (selected() == 0) return sort(line, thread);
+      in_.cpu() ? cpu_select(line) : gpu_select(line, thread);
+    };
     b_.launch(in_.name, [&] {
       if (in_.cpu()) {
         b_.loop(LoopKind::kParallel, "line", count(),
-                [&](ExprId line) { lines_.scan ? scan(line) : sort(line, ExprId()); });
+                [&](ExprId line) { lines_.scan ? scan(line) : order(line, ExprId()); });
         return;
       }
       const std::int64_t threads = in_.schedule.threads,
                          blocks = lines_.scan ? (count() + threads - 1) / threads : count();
       b_.loop(LoopKind::kGridX, "block", blocks, [&](ExprId block) {
         b_.loop(LoopKind::kThreadX, "thread", threads, [&](ExprId thread) {
-          if (!lines_.scan) return sort(block, thread);
+          if (!lines_.scan) return order(block, thread);
           const ExprId line = b_.let("line", b_.add(b_.mul(block, threads), thread));
           b_.when(b_.less(line, b_.index(count())), [&] { scan(line); });
         });
@@ -50,6 +58,7 @@ class LinesLowering {
   }
 
  private:
+  std::int64_t selected() const { return lines_.scan ? 0 : in_.schedule.tile[1]; }
   std::int64_t count() const { return lines_.outer * lines_.inner; }
   ExprId zero() { return b_.index(0); }
 
@@ -148,6 +157,19 @@ class LinesLowering {
     return b_.let("before", both(i_real, either(j_padding, either(less, both(same, earlier)))));
   }
 
+  // Puts what stands first into the lower cell, or where it is not `up` into the higher one.
+  void exchange(ExprId low, ExprId high, ExprId up) {
+    const ExprId a = b_.let("a", b_.load(keys_, low)), b = b_.let("b", b_.load(keys_, high));
+    const ExprId at_a = b_.let("at_a", b_.load(places_, low)), at_b = b_.let("at_b", b_.load(places_, high));
+    ExprId swap = before(b, at_b, a, at_a);
+    if (up.valid()) swap = b_.select(DType::kPred, up, swap, before(a, at_a, b, at_b));
+    swap = b_.let("swap", swap);
+    b_.store(keys_, low, b_.select(key_, swap, b, a));
+    b_.store(keys_, high, b_.select(key_, swap, a, b));
+    b_.store(places_, low, b_.select(DType::kS32, swap, at_b, at_a));
+    b_.store(places_, high, b_.select(DType::kS32, swap, at_a, at_b));
+  }
+
   void sort(ExprId line, ExprId thread) {
     const std::int64_t padded = in_.schedule.tile[0];
     const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)),
@@ -167,33 +189,129 @@ class LinesLowering {
         each(padded / 2, thread, [&](ExprId i) {
           const ExprId low = b_.let("low", b_.add(b_.mul(b_.floor_div(i, stride), 2 * stride), b_.mod(i, stride)));
           const ExprId high = b_.let("high", b_.add(low, b_.index(stride)));
-          const ExprId a = b_.let("a", b_.load(keys_, cell(low))), b = b_.let("b", b_.load(keys_, cell(high)));
-          const ExprId at_a = b_.let("at_a", b_.load(places_, cell(low))),
-                       at_b = b_.let("at_b", b_.load(places_, cell(high)));
           const ExprId up = b_.op(ScalarOp::kEq, DType::kPred, {b_.mod(b_.floor_div(low, size), 2), zero()});
-          const ExprId swap =
-              b_.let("swap", b_.select(DType::kPred, up, before(b, at_b, a, at_a), before(a, at_a, b, at_b)));
-          b_.store(keys_, cell(low), b_.select(key_, swap, b, a));
-          b_.store(keys_, cell(high), b_.select(key_, swap, a, b));
-          b_.store(places_, cell(low), b_.select(DType::kS32, swap, at_b, at_a));
-          b_.store(places_, cell(high), b_.select(DType::kS32, swap, at_a, at_b));
+          exchange(cell(low), cell(high), up);
         });
         meet();
       }
     each(lines_.result_length, thread, [&](ExprId at) {
       const ExprId place = b_.let("place", b_.load(places_, cell(at)));
-      for (std::size_t o = 0; o < region_.outputs.size(); ++o) {
-        const region::RegionValue& result = region_[region_.outputs[o]];
-        ExprId value;
-        if (op_.op_name == "top_k")
-          value = result.result == 0 ? b_.load(keys_, cell(at)) : b_.convert(result.dtype, place);
-        else if (result.result == 0)
-          value = b_.load(keys_, cell(at));
-        else
-          value = element(op_.operands[result.result], outer, inner, b_.let("from", b_.convert(DType::kS64, place)));
-        store_result(o, outer, inner, at, value);
-      }
+      store_ordered(outer, inner, at, b_.load(keys_, cell(at)), place);
     });
+  }
+
+  // What stands at a position of the order: its key, and its place in the line.
+  void store_ordered(ExprId outer, ExprId inner, ExprId position, ExprId key, ExprId place) {
+    for (std::size_t o = 0; o < region_.outputs.size(); ++o) {
+      const region::RegionValue& result = region_[region_.outputs[o]];
+      ExprId value = key;
+      if (result.result != 0 && op_.op_name == "top_k")
+        value = b_.convert(result.dtype, place);
+      else if (result.result != 0)
+        value = element(op_.operands[result.result], outer, inner, b_.let("from", b_.convert(DType::kS64, place)));
+      store_result(o, outer, inner, position, value);
+    }
+  }
+
+  // ---- the first few of an order; a place behind the line stands for nothing found ----
+
+  void declare_selection() {
+    const bool cpu = in_.cpu();
+    const std::int64_t cells = cpu ? selected() : 1;
+    keys_ = b_.buffer("keys", key_, cells, Space::kLocal);
+    places_ = b_.buffer("places", DType::kS32, cells, Space::kLocal);
+    if (cpu) return;
+    last_key_ = b_.buffer("last_key", key_, 1, Space::kLocal);
+    last_place_ = b_.buffer("last_place", DType::kS32, 1, Space::kLocal);
+    const std::int64_t warps = in_.schedule.threads / kWarp;
+    if (warps == 1) return;
+    warp_keys_ = b_.buffer("warp_keys", key_, warps, Space::kShared);
+    warp_places_ = b_.buffer("warp_places", DType::kS32, warps, Space::kShared);
+  }
+
+  ExprId key_of(std::int64_t value) {
+    return ops::is_float(key_) ? b_.number(key_, static_cast<double>(value)) : b_.integer(key_, value);
+  }
+  ExprId place_of(std::int64_t value) { return b_.integer(DType::kS32, value); }
+  void put(ExprId at, ExprId key, ExprId place) {
+    b_.store(keys_, at, key);
+    b_.store(places_, at, place);
+  }
+
+  // An element that stands before the last of those found so far takes its place and moves up.
+  void cpu_select(ExprId line) {
+    const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)),
+                 inner = b_.let("inner", b_.mod(line, lines_.inner));
+    const ExprId last = b_.index(selected() - 1);
+    b_.loop(LoopKind::kSerial, "j", b_.index(selected()),
+            [&](ExprId j) { put(j, key_of(0), place_of(lines_.length)); });
+    b_.loop(LoopKind::kSerial, "c", b_.index(lines_.length), [&](ExprId c) {
+      const ExprId x = b_.let("x", element(op_.operands[0], outer, inner, c));
+      const ExprId place = b_.let("place", b_.convert(DType::kS32, c));
+      const ExprId least = b_.let("least", b_.load(keys_, last)), its = b_.let("its", b_.load(places_, last));
+      b_.when(before(x, place, least, its), [&] {
+        put(last, x, place);
+        b_.loop(LoopKind::kSerial, "i", b_.index(selected() - 1), [&](ExprId i) {
+          const ExprId low = b_.let("low", b_.sub(b_.index(selected() - 2), i));
+          exchange(low, b_.let("high", b_.add(low, b_.index(1))), ExprId());
+        });
+      });
+    });
+    b_.loop(LoopKind::kSerial, "j", b_.index(selected()),
+            [&](ExprId j) { store_ordered(outer, inner, j, b_.load(keys_, j), b_.let("place", b_.load(places_, j))); });
+  }
+
+  // Takes (key, place) where it stands before what is kept in cell 0, if `only` holds.
+  void keep_first(ExprId key, ExprId place, ExprId only) {
+    const ExprId kept = b_.let("kept", b_.load(keys_, zero())), its = b_.let("its", b_.load(places_, zero()));
+    ExprId take = before(key, place, kept, its);
+    if (only.valid()) take = b_.both(take, only);
+    take = b_.let("take", take);
+    put(zero(), b_.select(key_, take, key, kept), b_.select(DType::kS32, take, place, its));
+  }
+
+  // One after the other: the first of the order behind the one before.
+  void gpu_select(ExprId line, ExprId thread) {
+    const std::int64_t threads = in_.schedule.threads, warps = threads / kWarp;
+    const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)),
+                 inner = b_.let("inner", b_.mod(line, lines_.inner));
+    b_.store(last_key_, zero(), key_of(0));
+    b_.store(last_place_, zero(), place_of(-1));
+    b_.loop(LoopKind::kSerial, "j", b_.index(selected()), [&](ExprId j) {
+      const ExprId last = b_.let("last", b_.load(last_key_, zero())), its = b_.let("its", b_.load(last_place_, zero()));
+      const ExprId any = b_.let("any", b_.op(ScalarOp::kLt, DType::kPred, {its, place_of(0)}));
+      put(zero(), key_of(0), place_of(lines_.length));
+      each(lines_.length, thread, [&](ExprId at) {
+        const ExprId x = b_.let("x", element(op_.operands[0], outer, inner, at));
+        const ExprId place = b_.let("place", b_.convert(DType::kS32, at));
+        const ExprId behind = b_.op(ScalarOp::kOr, DType::kPred, {any, before(last, its, x, place)});
+        keep_first(x, place, behind);
+      });
+      for (std::int64_t mask = kWarp / 2; mask >= 1; mask /= 2) {
+        const ExprId key = b_.let("mine", b_.load(keys_, zero())), place = b_.let("mine_at", b_.load(places_, zero()));
+        keep_first(b_.let("theirs", b_.shuffle_xor(key, mask)), b_.let("theirs_at", b_.shuffle_xor(place, mask)),
+                   ExprId());
+      }
+      if (warps > 1) gpu_first_of_warps(thread, warps);
+      const ExprId key = b_.let("first", b_.load(keys_, zero())), place = b_.let("first_at", b_.load(places_, zero()));
+      b_.store(last_key_, zero(), key);
+      b_.store(last_place_, zero(), place);
+      b_.when(b_.op(ScalarOp::kEq, DType::kPred, {thread, zero()}),
+              [&] { store_ordered(outer, inner, j, key, place); });
+    });
+  }
+
+  void gpu_first_of_warps(ExprId thread, std::int64_t warps) {
+    b_.when(b_.op(ScalarOp::kEq, DType::kPred, {b_.mod(thread, kWarp), zero()}), [&] {
+      const ExprId warp = b_.let("warp", b_.floor_div(thread, kWarp));
+      b_.store(warp_keys_, warp, b_.load(keys_, zero()));
+      b_.store(warp_places_, warp, b_.load(places_, zero()));
+    });
+    b_.barrier();
+    b_.loop(LoopKind::kSerial, "w", b_.index(warps), [&](ExprId w) {
+      keep_first(b_.let("theirs", b_.load(warp_keys_, w)), b_.let("theirs_at", b_.load(warp_places_, w)), ExprId());
+    });
+    b_.barrier();  // before the next one is written
   }
 
   const LowerInput& in_;
@@ -205,6 +323,7 @@ class LinesLowering {
   DType key_;
   Reducer step_;
   BufferId keys_, places_;
+  BufferId last_key_, last_place_, warp_keys_, warp_places_;  // GPU selection
   Status status_;
 };
 

@@ -72,7 +72,20 @@ std::expected<Lines, Refusal> analyse_lines(const Region& region) {
   return lines;
 }
 
-// tile = {power of two that holds a line}; staged in shared memory where it fits
+namespace {
+
+// Finding the first k one by one or in one pass takes about k steps of a line, ordering the line about log^2 / 2.
+bool is_selection(const Region& region, const Lines& lines, bool cpu, std::int64_t padded, bool near) {
+  if (region[lines.op].op_name != "top_k") return false;
+  const std::int64_t bits = std::bit_width(static_cast<std::uint64_t>(padded)) - 1, steps = bits * (bits + 1) / 2;
+  // A step of ordering is quicker than a pass over the line as long as the line is near.
+  if (cpu) return 2 * lines.result_length <= steps;
+  return lines.result_length * (near ? 16 : 2) <= steps;
+}
+
+}  // namespace
+
+// tile = {power of two that holds a line, elements that are selected: 0 orders the whole line}
 Fit fit_sort(const Region& region, const Target& target) {
   const auto lines = analyse_lines(region);
   if (!lines) return std::unexpected(lines.error());
@@ -81,26 +94,29 @@ Fit fit_sort(const Region& region, const Target& target) {
   const bool cpu = target.family == Target::Family::kCpu;
   const auto padded =
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(2, lines->length))));
-  s.tile = {padded};
   s.vector = cpu ? vector_lanes(region, target) : 1;
   const std::int64_t all = lines->outer * lines->inner;
-  const std::int64_t bytes = padded * (ops::byte_width(region[region[lines->op].operands[0]].dtype) + 4);
+  const std::int64_t cell = ops::byte_width(region[region[lines->op].operands[0]].dtype) + 4, bytes = padded * cell;
+  const bool selects = is_selection(region, *lines, cpu, padded, bytes <= target.shared_bytes);
+  const std::int64_t selected = selects ? lines->result_length : 0;
+  s.tile = {padded, selected};
   if (cpu) {
     s.resources.parallelism = all;
-    s.resources.scratch_bytes = lines->scan ? 0 : bytes;
+    s.resources.scratch_bytes = lines->scan ? 0 : selects ? selected * cell : bytes;
   } else if (lines->scan) {
     s.threads = 128;
     s.resources.parallelism = all;
   } else {
-    s.threads = std::clamp<std::int64_t>(padded / 2 / 32 * 32, 32, 1024);
+    s.threads = std::clamp<std::int64_t>(padded / (selects ? 8 : 2) / 32 * 32, 32, 1024);
     s.resources.parallelism = all * s.threads;
-    s.resources.shared_bytes = bytes <= target.shared_bytes ? bytes : 0;
+    s.resources.shared_bytes = selects ? s.threads / 32 * cell : bytes <= target.shared_bytes ? bytes : 0;
   }
   s.resources.live_values = live_values(region) + 4;
   s.resources.registers = s.resources.live_values + (cpu ? 0 : 28);
   if (!lines->scan) {
     const double steps = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(padded)));
-    s.resources.recomputed_units = static_cast<double>(all * padded) * steps * steps;
+    const double passes = !selects ? steps * steps : cpu ? 1 : static_cast<double>(selected);
+    s.resources.recomputed_units = static_cast<double>(all * padded) * passes;
   }
   return s;
 }

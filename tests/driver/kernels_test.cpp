@@ -347,6 +347,23 @@ TEST_CASE("sorting, choosing the greatest and running totals are right", "[drive
   alone(m, results);
 }
 
+TEST_CASE("the first few of many are selected, of equal ones the earlier", "[driver][sim]") {
+  const std::string on = GENERATE("cpu", "sim");
+  const auto [dims, axis, k] = GENERATE(table<Ints, std::int64_t, std::int64_t>(
+      {{{40}, 0, 1}, {{3, 2000}, 1, 5}, {{2000, 3}, 0, 2}, {{9000}, 0, 3}, {{5, 16}, 1, 16}}));
+  Model m;
+  const Value x = m.in(DType::kF32, dims), n = m.in(DType::kS8, dims), h = m.in(DType::kBF16, dims);
+  std::vector<Value> results;
+  for (const Value v : {x, n, h})
+    for (const bool largest : {true, false}) {
+      const auto made = m.builder.add(m.graph.table->require("top_k"), {v},
+                                      {{"axis", axis}, {"k", k}, {"largest", largest}, {"dtype", DType::kS64}});
+      REQUIRE(made.has_value());
+      results.insert(results.end(), made->begin(), made->end());
+    }
+  alone(m, results, on);
+}
+
 TEST_CASE("independent small operators run side by side in one launch", "[driver]") {
   Model m;
   const Value x = m.in(DType::kF32, {40}), y = m.in(DType::kF32, {40}), z = m.in(DType::kF32, {8, 64});
