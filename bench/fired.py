@@ -8,7 +8,7 @@ the tolerances of `case.json`. Open extents are bound to small numbers, and to t
 
 right        ran, every kernel and the whole agree with the reference and with the stored outputs
 WRONG        they do not
-unsupported  refused: an operator, a type or an attribute that the message names is not supported
+unsupported  refused: an operator, a type or an attribute that the message names is not supported or not executed
 refused      the model itself is at fault, in the words of the message, or its extents cannot be guessed
 CRASH        anything else: no message with a cause, another exit code, no end
 
@@ -89,7 +89,7 @@ def outcome(fusewright, model):
             return "WRONG", json.loads(out) if out.startswith("{") else None, error
         if code != 2 or "error:" not in error:
             return "CRASH", None, f"exit code {code}: {error}"
-        if "not supported" in error:
+        if "not supported" in error or "does not execute" in error:
             return "unsupported", None, error
         first = first or error
         if len(dims) < 3:  # the numbers that the error names may be what single extents have to be

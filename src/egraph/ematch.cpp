@@ -18,6 +18,8 @@ namespace {
 
 // How many roots are tried between two looks at the clock.
 constexpr std::uint32_t kRootsPerPoll = 256;
+// How many combinations of matches of several roots are tried for each match that a rule may have.
+constexpr std::uint64_t kTriesPerMatch = 8;
 constexpr std::uint8_t kFar = 0xff;
 // From so many kNode siblings on, one pass over the class serves them all.
 constexpr std::size_t kChoicesToDispatch = 4;
@@ -77,7 +79,10 @@ struct Matcher::Run {
     for (std::size_t id = 0; id < program.patterns.size() && !out.stopped; ++id) {
       const match::PatternInfo& pattern = program.patterns[id];
       if (pattern.roots.empty() || active[pattern.code.front()] == 0 || m.disabled_[pattern.rule.index]) continue;
-      join(egraph, program, pattern, parts, [&](std::span<const MatchWord> record) { return found(id, record); });
+      const std::uint64_t most =
+          std::min(options.matches_per_rule, ~std::uint64_t{0} / kTriesPerMatch) * kTriesPerMatch;
+      const auto take = [&](std::span<const MatchWord> record) { return found(id, record); };
+      if (!join(egraph, program, pattern, parts, most, take)) out.cut[pattern.rule.index] = true;
     }
   }
 

@@ -17,17 +17,18 @@ std::uint64_t mixed(std::uint64_t hash, EClassId c) {
 class Join {
  public:
   Join(const EGraph& egraph, const match::Program& program, const match::PatternInfo& pattern,
-       const std::vector<PartMatches>& parts, const std::function<bool(std::span<const MatchWord>)>& found)
-      : egraph_(egraph), program_(program), pattern_(pattern), parts_(parts), found_(found) {}
+       const std::vector<PartMatches>& parts, std::uint64_t most,
+       const std::function<bool(std::span<const MatchWord>)>& found)
+      : egraph_(egraph), program_(program), pattern_(pattern), parts_(parts), left_(most), found_(found) {}
 
-  void run() {
+  bool run() {
     bool any = false;
     for (const match::Root& root : pattern_.roots) {
       const std::vector<std::uint8_t>& fresh = matches(root).fresh;
-      if (fresh.empty()) return;
+      if (fresh.empty()) return true;
       any |= std::ranges::find(fresh, 1) != fresh.end();
     }
-    if (!any) return;
+    if (!any) return true;
     buckets_.resize(pattern_.roots.size());
     for (std::size_t i = 1; i < pattern_.roots.size(); ++i) fill(pattern_.roots[i], buckets_[i]);
     chosen_.resize(pattern_.roots.size());
@@ -36,6 +37,7 @@ class Join {
       chosen_[0] = k;
       extend(1);
     }
+    return left_ > 0;
   }
 
  private:
@@ -78,6 +80,10 @@ class Join {
     if (bucket == buckets_[i].end()) return;
     for (const std::uint32_t k : bucket->second) {
       if (stopped_) return;
+      if (--left_ == 0) {
+        stopped_ = true;
+        return;
+      }
       if ((pattern_.alike && k <= chosen_[i - 1]) || !fits(i, k)) continue;
       chosen_[i] = k;
       extend(i + 1);
@@ -117,6 +123,7 @@ class Join {
   const match::Program& program_;
   const match::PatternInfo& pattern_;
   const std::vector<PartMatches>& parts_;
+  std::uint64_t left_;  // combinations that may still be tried
   const std::function<bool(std::span<const MatchWord>)>& found_;
   std::vector<Buckets> buckets_;       // by root; none of the first
   std::vector<std::uint32_t> chosen_;  // match by root
@@ -126,9 +133,10 @@ class Join {
 
 }  // namespace
 
-void join(const EGraph& egraph, const match::Program& program, const match::PatternInfo& pattern,
-          const std::vector<PartMatches>& parts, const std::function<bool(std::span<const MatchWord>)>& found) {
-  Join(egraph, program, pattern, parts, found).run();
+bool join(const EGraph& egraph, const match::Program& program, const match::PatternInfo& pattern,
+          const std::vector<PartMatches>& parts, std::uint64_t most,
+          const std::function<bool(std::span<const MatchWord>)>& found) {
+  return Join(egraph, program, pattern, parts, most, found).run();
 }
 
 }  // namespace fusewright::egraph

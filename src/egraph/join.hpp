@@ -22,8 +22,11 @@ struct PartMatches {
 /// Every combination of matches of a pattern's parts in which what the roots share is one class, in a fixed order. The
 /// roots are different classes; of roots that are alike, each set comes once. Only combinations with something new in
 /// them. By hash on what is shared.
+/// @param most   combinations that are tried: those of the first roots may be many, and the last one nowhere.
 /// @param found  gets the match record; returns false to end the search.
-void join(const EGraph& egraph, const match::Program& program, const match::PatternInfo& pattern,
-          const std::vector<PartMatches>& parts, const std::function<bool(std::span<const MatchWord>)>& found);
+/// @returns false when there are more than `most`.
+bool join(const EGraph& egraph, const match::Program& program, const match::PatternInfo& pattern,
+          const std::vector<PartMatches>& parts, std::uint64_t most,
+          const std::function<bool(std::span<const MatchWord>)>& found);
 
 }  // namespace fusewright::egraph

@@ -169,4 +169,26 @@ TEST_CASE("a join that finds too much stops its rule and no other", "[saturate]"
   CHECK(trace_of(s, "of-log").applied == 1);
 }
 
+TEST_CASE("a join whose last root is nowhere does not try for ever", "[saturate]") {
+  const auto rules = rules_of(R"(
+    rewrite triples { match (exp(x) + y) as p, (exp(x) * z) as q, (exp(x) - w) as r to p, q, r }
+  )");
+  Model m(rules);
+  m.input("x", f32({4}));
+  m.input("v", f32({4}));
+  std::vector<Value> results = {m.eval("exp(v) - x")};
+  for (int i = 0; i < 20; ++i) {
+    const std::string y = "y" + std::to_string(i);
+    m.input(y.c_str(), f32({4}));
+    results.push_back(m.eval("exp(x) + " + y));
+    results.push_back(m.eval("exp(x) * " + y));
+  }
+  Options options = all_exactness();
+  options.limits.matches_per_rule = 30;
+  const Saturated s = must_saturate(m.finish(results), rules, options);
+  REQUIRE(s.trace.stop_reasons.size() == 1);
+  CHECK(s.trace.stop_reasons[0].kind == StopReason::Kind::kMatches);
+  CHECK(trace_of(s, "triples").matches == 0);
+}
+
 }  // namespace fusewright::saturate
