@@ -34,8 +34,10 @@ class LinesLowering {
     else
       declare_sort();
     const auto order = [&](ExprId line, ExprId thread) {
-      if (selected() == 0) return sort(line, thread);
-      in_.cpu() ? cpu_select(line) : gpu_select(line, thread);
+      if (selected() > 0)
+        in_.cpu() ? cpu_select(line) : gpu_select(line, thread);
+      else
+        in_.cpu() ? cpu_sort(line) : gpu_sort(line, thread);
     };
     b_.launch(in_.name, [&] {
       if (in_.cpu()) {
@@ -103,24 +105,66 @@ class LinesLowering {
     });
   }
 
-  // ---- ordering: a bitonic network over (key, position); positions make it stable and push the padding behind ----
+  // ---- ordering: on a CPU runs are merged; on a GPU a bitonic network over (key, position), where positions make it
+  // stable and push the padding behind ----
 
   void declare_sort() {
-    const std::int64_t padded = in_.schedule.tile[0];
+    // A line and where it is merged to; of a GPU a line filled up to a power of two.
+    std::int64_t cells = in_.cpu() ? 2 * lines_.length : in_.schedule.tile[0];
     Space space = Space::kLocal;
-    std::int64_t lines = 1;
-    if (!in_.cpu()) {
+    if (in_.cpu()) {
+      left_ = b_.buffer("left", DType::kS64, 1, Space::kLocal);
+      right_ = b_.buffer("right", DType::kS64, 1, Space::kLocal);
+    } else {
       space = in_.schedule.resources.shared_bytes > 0 ? Space::kShared : Space::kGlobal;
-      if (space == Space::kGlobal) lines = count();
+      if (space == Space::kGlobal) cells *= count();
     }
     const Buffer::Role role = space == Space::kGlobal ? Buffer::Role::kTemporary : Buffer::Role::kInput;
-    keys_ = b_.buffer("keys", key_, padded * lines, space, role);
-    places_ = b_.buffer("places", DType::kS32, padded * lines, space, role);
+    keys_ = b_.buffer("keys", key_, cells, space, role);
+    places_ = b_.buffer("places", DType::kS32, cells, space, role);
   }
 
-  // The line's cells, dealt out to the threads of a block on a GPU.
+  // Runs of ordered elements, merged two by two from one half of the cells to the other.
+  void cpu_sort(ExprId line) {
+    const std::int64_t n = lines_.length;
+    const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)),
+                 inner = b_.let("inner", b_.mod(line, lines_.inner));
+    b_.loop(LoopKind::kSerial, "i", b_.index(n),
+            [&](ExprId i) { put(i, element(op_.operands[0], outer, inner, i), b_.convert(DType::kS32, i)); });
+    std::int64_t from = 0;
+    for (std::int64_t length = 1; length < n; length *= 2, from = n - from)
+      b_.loop(LoopKind::kSerial, "run", b_.index((n + 2 * length - 1) / (2 * length)),
+              [&](ExprId run) { merge(b_.let("start", b_.mul(run, 2 * length)), length, from); });
+    b_.loop(LoopKind::kSerial, "i", b_.index(lines_.result_length), [&](ExprId i) {
+      const ExprId at = b_.add(i, b_.index(from));
+      store_ordered(outer, inner, i, b_.load(keys_, at), b_.let("place", b_.load(places_, at)));
+    });
+  }
+
+  // Of equal keys the left one comes first, which stood first.
+  void merge(ExprId start, std::int64_t length, std::int64_t from) {
+    const ExprId n = b_.index(lines_.length), last = b_.index(lines_.length - 1);
+    const ExprId middle = b_.let("middle", b_.min(b_.add(start, b_.index(length)), n)),
+                 end = b_.let("end", b_.min(b_.add(start, b_.index(2 * length)), n));
+    b_.store(left_, zero(), start);
+    b_.store(right_, zero(), middle);
+    b_.loop(LoopKind::kSerial, "c", b_.sub(end, start), [&](ExprId c) {
+      const ExprId i = b_.let("i", b_.load(left_, zero())), j = b_.let("j", b_.load(right_, zero()));
+      const ExprId at_i = b_.add(b_.min(i, last), b_.index(from)), at_j = b_.add(b_.min(j, last), b_.index(from));
+      const ExprId a = b_.let("a", b_.load(keys_, at_i)), b = b_.let("b", b_.load(keys_, at_j));
+      const ExprId no_left = b_.op(ScalarOp::kGe, DType::kPred, {i, middle});
+      const ExprId take = b_.let("take", b_.both(b_.less(j, end), either(no_left, precedes(b, a))));
+      // A choice of addresses: one of values would become a branch that is mispredicted half of the time.
+      const ExprId next = b_.let("next", b_.select(DType::kS64, take, at_j, at_i));
+      put(b_.add(b_.add(start, c), b_.index(lines_.length - from)), b_.load(keys_, next), b_.load(places_, next));
+      const ExprId step = b_.let("step", b_.convert(DType::kS64, take));
+      b_.store(left_, zero(), b_.add(i, b_.sub(b_.index(1), step)));
+      b_.store(right_, zero(), b_.add(j, step));
+    });
+  }
+
+  // The line's cells, dealt out to the threads of a block.
   void each(std::int64_t cells, ExprId thread, const std::function<void(ExprId)>& body) {
-    if (in_.cpu()) return b_.loop(LoopKind::kSerial, "i", b_.index(cells), body);
     const std::int64_t threads = in_.schedule.threads;
     b_.loop(LoopKind::kSerial, "i", b_.index((cells + threads - 1) / threads), [&](ExprId i) {
       const ExprId at = b_.let("at", b_.add(b_.mul(i, threads), thread));
@@ -130,31 +174,28 @@ class LinesLowering {
         b_.when(b_.less(at, b_.index(cells)), [&] { body(at); });
     });
   }
-  void meet() {
-    if (!in_.cpu()) b_.barrier();
-  }
+  ExprId either(ExprId p, ExprId q) { return b_.op(ScalarOp::kOr, DType::kPred, {p, q}); }
+  ExprId negated(ExprId p) { return b_.op(ScalarOp::kNot, DType::kPred, {p}); }
+  ExprId is_nan(ExprId a) { return b_.op(ScalarOp::kIsNan, DType::kPred, {a}); }
 
-  // Whether (a, i) stands before (b, j). NaN is the greatest number.
-  ExprId before(ExprId a, ExprId i, ExprId b, ExprId j) {
-    const auto both = [&](ExprId p, ExprId q) { return b_.op(ScalarOp::kAnd, DType::kPred, {p, q}); };
-    const auto either = [&](ExprId p, ExprId q) { return b_.op(ScalarOp::kOr, DType::kPred, {p, q}); };
+  // Whether key a stands before key b wherever they come from. NaN is the greatest number.
+  ExprId precedes(ExprId a, ExprId b) {
     const bool descending =
         op_.op_name == "top_k" ? op_.attrs.get_or<bool>("largest", true) : op_.attrs.get_or<bool>("descending", false);
-    ExprId less = b_.op(ScalarOp::kLt, DType::kPred, descending ? std::vector{b, a} : std::vector{a, b});
+    if (descending) std::swap(a, b);
+    const ExprId less = b_.op(ScalarOp::kLt, DType::kPred, {a, b});
+    return ops::is_float(key_) ? either(less, b_.both(is_nan(b), negated(is_nan(a)))) : less;
+  }
+
+  // Whether (a, i) stands before (b, j): of equal ones the earlier.
+  ExprId before(ExprId a, ExprId i, ExprId b, ExprId j) {
     ExprId same = b_.op(ScalarOp::kEq, DType::kPred, {a, b});
-    if (ops::is_float(key_)) {
-      const ExprId a_nan = b_.op(ScalarOp::kIsNan, DType::kPred, {a}),
-                   b_nan = b_.op(ScalarOp::kIsNan, DType::kPred, {b});
-      const ExprId only = descending ? both(a_nan, b_.op(ScalarOp::kNot, DType::kPred, {b_nan}))
-                                     : both(b_nan, b_.op(ScalarOp::kNot, DType::kPred, {a_nan}));
-      less = either(less, only);
-      same = either(same, both(a_nan, b_nan));
-    }
-    const ExprId n = b_.integer(DType::kS32, lines_.length);
+    if (ops::is_float(key_)) same = either(same, b_.both(is_nan(a), is_nan(b)));
+    const ExprId n = place_of(lines_.length);
     const ExprId i_real = b_.op(ScalarOp::kLt, DType::kPred, {i, n}),
                  j_padding = b_.op(ScalarOp::kGe, DType::kPred, {j, n});
     const ExprId earlier = b_.op(ScalarOp::kLt, DType::kPred, {i, j});
-    return b_.let("before", both(i_real, either(j_padding, either(less, both(same, earlier)))));
+    return b_.let("before", b_.both(i_real, either(j_padding, either(precedes(a, b), b_.both(same, earlier)))));
   }
 
   // Puts what stands first into the lower cell, or where it is not `up` into the higher one.
@@ -170,11 +211,11 @@ class LinesLowering {
     b_.store(places_, high, b_.select(DType::kS32, swap, at_a, at_b));
   }
 
-  void sort(ExprId line, ExprId thread) {
+  void gpu_sort(ExprId line, ExprId thread) {
     const std::int64_t padded = in_.schedule.tile[0];
     const ExprId outer = b_.let("outer", b_.floor_div(line, lines_.inner)),
                  inner = b_.let("inner", b_.mod(line, lines_.inner));
-    const bool own_memory = in_.cpu() || in_.schedule.resources.shared_bytes > 0;
+    const bool own_memory = in_.schedule.resources.shared_bytes > 0;
     const ExprId base = own_memory ? zero() : b_.let("base", b_.mul(line, padded));
     const auto cell = [&](ExprId at) { return b_.add(base, at); };
     each(padded, thread, [&](ExprId at) {
@@ -183,7 +224,7 @@ class LinesLowering {
       b_.store(keys_, cell(at), element(op_.operands[0], outer, inner, position));
       b_.store(places_, cell(at), b_.convert(DType::kS32, at));
     });
-    meet();
+    b_.barrier();
     for (std::int64_t size = 2; size <= padded; size *= 2)
       for (std::int64_t stride = size / 2; stride > 0; stride /= 2) {
         each(padded / 2, thread, [&](ExprId i) {
@@ -192,7 +233,7 @@ class LinesLowering {
           const ExprId up = b_.op(ScalarOp::kEq, DType::kPred, {b_.mod(b_.floor_div(low, size), 2), zero()});
           exchange(cell(low), cell(high), up);
         });
-        meet();
+        b_.barrier();
       }
     each(lines_.result_length, thread, [&](ExprId at) {
       const ExprId place = b_.let("place", b_.load(places_, cell(at)));
@@ -284,7 +325,7 @@ class LinesLowering {
       each(lines_.length, thread, [&](ExprId at) {
         const ExprId x = b_.let("x", element(op_.operands[0], outer, inner, at));
         const ExprId place = b_.let("place", b_.convert(DType::kS32, at));
-        const ExprId behind = b_.op(ScalarOp::kOr, DType::kPred, {any, before(last, its, x, place)});
+        const ExprId behind = either(any, before(last, its, x, place));
         keep_first(x, place, behind);
       });
       for (std::int64_t mask = kWarp / 2; mask >= 1; mask /= 2) {
@@ -323,6 +364,7 @@ class LinesLowering {
   DType key_;
   Reducer step_;
   BufferId keys_, places_;
+  BufferId left_, right_;                                     // CPU: how far two runs are merged
   BufferId last_key_, last_place_, warp_keys_, warp_places_;  // GPU selection
   Status status_;
 };

@@ -74,12 +74,12 @@ std::expected<Lines, Refusal> analyse_lines(const Region& region) {
 
 namespace {
 
-// Finding the first k one by one or in one pass takes about k steps of a line, ordering the line about log^2 / 2.
+// Finding the first k takes at most about k passes over a line; merging it log of them, a bitonic network log^2 / 2.
 bool is_selection(const Region& region, const Lines& lines, bool cpu, std::int64_t padded, bool near) {
   if (region[lines.op].op_name != "top_k") return false;
   const std::int64_t bits = std::bit_width(static_cast<std::uint64_t>(padded)) - 1, steps = bits * (bits + 1) / 2;
-  // A step of ordering is quicker than a pass over the line as long as the line is near.
-  if (cpu) return 2 * lines.result_length <= steps;
+  // On a CPU a pass is cheap once what is found is nearly right; in the network a step is, as long as the line is near.
+  if (cpu) return lines.result_length <= 4 * bits;
   return lines.result_length * (near ? 16 : 2) <= steps;
 }
 
@@ -102,7 +102,7 @@ Fit fit_sort(const Region& region, const Target& target) {
   s.tile = {padded, selected};
   if (cpu) {
     s.resources.parallelism = all;
-    s.resources.scratch_bytes = lines->scan ? 0 : selects ? selected * cell : bytes;
+    s.resources.scratch_bytes = lines->scan ? 0 : (selects ? selected : 2 * lines->length) * cell;
   } else if (lines->scan) {
     s.threads = 128;
     s.resources.parallelism = all;
@@ -115,7 +115,8 @@ Fit fit_sort(const Region& region, const Target& target) {
   s.resources.registers = s.resources.live_values + (cpu ? 0 : 28);
   if (!lines->scan) {
     const double steps = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(padded)));
-    const double passes = !selects ? steps * steps : cpu ? 1 : static_cast<double>(selected);
+    const double ordered = cpu ? 4 * steps : steps * steps, found = cpu ? 2 : static_cast<double>(selected);
+    const double passes = selects ? found : ordered;  // of simple operations
     s.resources.recomputed_units = static_cast<double>(all * padded) * passes;
   }
   return s;
