@@ -24,7 +24,7 @@ std::uint32_t code_of(Reason reason) {
 }
 
 template <class T>
-std::size_t held(const std::vector<T>& v) {
+std::size_t held(const LargeVector<T>& v) {
   return v.capacity() * sizeof(T);
 }
 

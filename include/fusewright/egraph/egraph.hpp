@@ -10,6 +10,7 @@
 #include "fusewright/egraph/interner.hpp"
 #include "fusewright/egraph/node_table.hpp"
 #include "fusewright/graph/graph.hpp"
+#include "fusewright/support/huge_pages.hpp"
 
 namespace fusewright::egraph {
 
@@ -211,26 +212,26 @@ class EGraph {
   Facts facts_;
 
   // By node.
-  std::vector<ENode> nodes_;
-  std::vector<std::uint32_t> stamps_;
-  std::vector<std::uint32_t> parents_;  // union-find
-  std::vector<Fact> facts_of_;          // by canonical class
+  LargeVector<ENode> nodes_;
+  LargeVector<std::uint32_t> stamps_;
+  LargeVector<std::uint32_t> parents_;  // union-find
+  LargeVector<Fact> facts_of_;          // by canonical class
   struct Uses {
     std::uint32_t last = 0xffffffffU;  // operand slot; the slots of a class form a ring through next_use_
     std::uint32_t count = 0;
     std::uint32_t terms = 1;  // size of the proof tree
   };
-  std::vector<Uses> uses_;  // by canonical class
+  LargeVector<Uses> uses_;  // by canonical class
   // By operand slot.
-  std::vector<EClassId> operands_, original_;
+  LargeVector<EClassId> operands_, original_;
   struct Slot {
     std::uint32_t next;
     std::uint32_t node;
   };
-  std::vector<Slot> slots_;
+  LargeVector<Slot> slots_;
 
   NodeTable hashcons_;
-  std::vector<std::uint32_t> stale_;          // nodes with an operand class that was joined to another
+  LargeVector<std::uint32_t> stale_;          // nodes with an operand class that was joined to another
   std::vector<std::uint32_t> changed_facts_;  // classes that became known
   std::vector<std::uint8_t> commutes_;        // by operator
   std::vector<EClassId> scratch_;
@@ -238,14 +239,14 @@ class EGraph {
   std::size_t live_ = 0, classes_alive_ = 0;
   std::uint32_t round_ = 1;
 
-  std::vector<ProofLink> proof_;
-  std::vector<ApplicationId> made_by_;
-  std::vector<SourceSetId> source_of_;
+  LargeVector<ProofLink> proof_;
+  LargeVector<ApplicationId> made_by_;
+  LargeVector<SourceSetId> source_of_;
   std::vector<SourceSet> source_sets_;
-  std::vector<Application> applications_;
-  std::vector<MatchWord> matched_;
-  std::vector<Note> notes_;
-  std::vector<ENodeId> witnesses_;  // by canonical class
+  LargeVector<Application> applications_;
+  LargeVector<MatchWord> matched_;
+  LargeVector<Note> notes_;
+  LargeVector<ENodeId> witnesses_;  // by canonical class
   std::vector<Conflict> conflicts_;
   ApplicationId current_;
   bool current_changed_ = false;

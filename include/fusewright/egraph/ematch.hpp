@@ -8,6 +8,7 @@
 #include "fusewright/egraph/egraph.hpp"
 #include "fusewright/egraph/index.hpp"
 #include "fusewright/match/program.hpp"
+#include "fusewright/support/huge_pages.hpp"
 
 namespace fusewright::egraph {
 
@@ -19,7 +20,7 @@ struct InstrCount {
 
 /// Matches found in one round: for each pattern its records, PatternInfo::words words each.
 struct MatchSet {
-  std::vector<std::vector<MatchWord>> records;  ///< by pattern
+  std::vector<LargeVector<MatchWord>> records;  ///< by pattern
   std::vector<std::uint64_t> counts;            ///< by pattern
   std::vector<bool> cut;                        ///< by rule: the limit was reached, the rest is not in here
   bool stopped = false;                         ///< `poll` said stop

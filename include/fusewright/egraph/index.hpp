@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fusewright/egraph/egraph.hpp"
+#include "fusewright/support/huge_pages.hpp"
 
 namespace fusewright::egraph {
 
@@ -36,13 +37,13 @@ class Index {
   std::uint32_t changed_in(ENodeId n) const { return changed_[n.index]; }
 
  private:
-  std::vector<EClassId> class_of_;
-  std::vector<Fact> facts_;
-  std::vector<std::uint32_t> changed_;
-  std::vector<std::uint32_t> class_begin_;
-  std::vector<Entry> entries_;
+  LargeVector<EClassId> class_of_;
+  LargeVector<Fact> facts_;
+  LargeVector<std::uint32_t> changed_;
+  LargeVector<std::uint32_t> class_begin_;
+  LargeVector<Entry> entries_;
   std::vector<std::uint32_t> op_begin_;
-  std::vector<ENodeId> by_op_;
+  LargeVector<ENodeId> by_op_;
   std::vector<EClassId> classes_;
 };
 

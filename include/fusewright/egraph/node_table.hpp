@@ -1,7 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "fusewright/support/huge_pages.hpp"
 
 namespace fusewright::egraph {
 
@@ -50,7 +51,7 @@ class NodeTable {
   };
   static constexpr std::size_t kStart = 1024;
 
-  std::vector<Entry> entries_;
+  LargeVector<Entry> entries_;
   std::size_t used_ = 0;
 };
 
