@@ -346,7 +346,8 @@ struct Matcher::Run {
     if (!peeled) return true;
     std::vector<const ops::Shape*> shapes;
     for (std::size_t j = 0; j < instr.c; ++j) {
-      if (regs[instr.b + j] != egraph.none()) shapes.push_back(&egraph.type(regs[instr.b + j]).shape);
+      const bool shaping = j < 32 && (instr.data >> j & 1U) != 0;
+      if (shaping && regs[instr.b + j] != egraph.none()) shapes.push_back(&egraph.type(regs[instr.b + j]).shape);
     }
     return broadcast_together(shapes, shape);
   }
@@ -467,7 +468,7 @@ bool fits_literal(const rule::LiteralPattern& literal, const Splat& value) {
     return static_cast<double>(value.integer) == literal.value && std::trunc(literal.value) == literal.value;
   }
   const double rounded = ops::round_to(value.dtype, literal.value);
-  if (value.number == rounded) return true;
+  if (value.number == rounded && (rounded != 0 || std::signbit(value.number) == std::signbit(rounded))) return true;
   if (!literal.approximate) return false;
   const double distance = std::abs(value.number - literal.value);
   if (distance <= literal.tolerance) return true;

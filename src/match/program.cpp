@@ -58,8 +58,10 @@ struct Line {
 /// of all.
 class VariantCompiler {
  public:
-  VariantCompiler(const ops::OpTable& table, Program& program, Known& known, const rule::RewriteVariant& variant)
-      : table_(table), program_(program), known_(known), variant_(variant) {}
+  /// @param body  whether the pattern is the body of an operator.
+  VariantCompiler(const ops::OpTable& table, Program& program, Known& known, const rule::RewriteVariant& variant,
+                  bool body)
+      : table_(table), program_(program), known_(known), variant_(variant), body_(body) {}
 
   Status run() {
     for (const std::uint32_t root : variant_.roots) {
@@ -152,16 +154,26 @@ class VariantCompiler {
     const bool elementwise = std::ranges::any_of(
         pattern.ops.ops, [&](ops::OpId op) { return table_[op].op_class == ops::OpClass::kElementwise; });
     Loaded loaded{line_->registers, false};
+    std::uint32_t shaping = 0;
     for (std::uint16_t j = 0; j < count; ++j) {
       const PatternNode& operand = variant_.nodes[pattern.operands[j]];
       Instr load{.kind = Instr::Kind::kOperand, .optional = operand.optional, .a = me, .b = j, .c = line_->registers++};
       load.peel = elementwise && count >= 2 &&
-                  (operand.kind == PatternNode::Kind::kApply || operand.kind == PatternNode::Kind::kVariable);
+                  (operand.kind == PatternNode::Kind::kApply || operand.kind == PatternNode::Kind::kVariable) &&
+                  !follows(operand);
       loaded.peel |= load.peel;
       line_->code.push_back(load);
+      if (!follows(operand) && j < 32) shaping |= 1U << j;
     }
-    if (loaded.peel) line_->code.push_back({.kind = Instr::Kind::kFit, .a = me, .b = loaded.first, .c = count});
+    if (loaded.peel)
+      line_->code.push_back({.kind = Instr::Kind::kFit, .a = me, .b = loaded.first, .c = count, .data = shaping});
     return loaded;
+  }
+
+  /// Whether an operand takes the shape of what stands beside it, and gives none: a number; in a body, `s along axes`.
+  bool follows(const PatternNode& operand) const {
+    if (operand.kind == PatternNode::Kind::kLiteral) return true;
+    return body_ && operand.kind == PatternNode::Kind::kApply && table_[operand.ops.ops[0]].name == "broadcast";
   }
 
   void attribute(const rule::AttrPattern& attr, std::uint16_t node) {
@@ -217,6 +229,7 @@ class VariantCompiler {
   Program& program_;
   Known& known_;
   const rule::RewriteVariant& variant_;
+  const bool body_;
   std::vector<Line> lines_;
   Line* line_ = nullptr;  // the last of them
   std::uint16_t registers_before_ = 0, nodes_before_ = 0;
@@ -326,7 +339,7 @@ Result<Program> compile_program(const ops::OpTable& table, const std::vector<rul
         return fail("the pattern of rewrite '" + rewrite.name + "' is not an operator, so it would match everything",
                     variant.nodes[root].span);
       }
-      VariantCompiler compiler(table, program, known, variant);
+      VariantCompiler compiler(table, program, known, variant, rewrite.origin == rule::RewriteRule::Origin::kRecognise);
       FW_TRY_STATUS(compiler.run());
       PatternInfo pattern;
       pattern.rule = id;

@@ -80,7 +80,10 @@ Applied apply_at_root(const LoneRule& rule, const graph::Graph& graph) {
       const Outcome outcome = applier.apply(pattern, record);
       switch (outcome.kind) {
         case Outcome::Kind::kGuard: ++out.refused; break;
-        case Outcome::Kind::kUnchanged: ++out.same; break;
+        case Outcome::Kind::kUnchanged:
+          // What is left alone is no match of an operator's body.
+          ++(rule.rule->origin == rule::RewriteRule::Origin::kRecognise ? out.refused : out.same);
+          break;
         case Outcome::Kind::kError: out.error = applier.last_error().diagnostics[0].message; break;
         case Outcome::Kind::kChanged: read_right_sides(graph, imported, out); break;
       }

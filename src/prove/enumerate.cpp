@@ -4,7 +4,7 @@
 #include <set>
 
 #include "fusewright/prove/instance.hpp"
-#include "fusewright/rule/check.hpp"
+#include "src/prove/early_guards.hpp"
 
 namespace fusewright::prove {
 
@@ -17,15 +17,6 @@ using Kind = InstanceNode::Kind;
 namespace {
 
 constexpr std::uint32_t kNone = InstanceNode::kNone;
-
-/// Arguments of calls of these functions anywhere in an expression. Recursion as deep as the rule's text.
-void names_in_calls(const Expr& expr, const std::set<std::string>& functions, bool inside, std::set<std::string>& out) {
-  const bool here = inside || (expr.kind == Expr::Kind::kCall && functions.contains(expr.text));
-  if (here && expr.kind == Expr::Kind::kName) out.insert(expr.text);
-  for (const auto& arg : expr.args)
-    if (arg != nullptr) names_in_calls(*arg, functions, here, out);
-  for (const auto& [name, value] : expr.named) names_in_calls(*value, functions, here, out);
-}
 
 /// Numbers for constants that the rule reads: powers of two and not, both signs, the ends of what guards ask for.
 const std::vector<double>& splat_values() {
@@ -59,111 +50,6 @@ std::vector<Shape> broadcast_sources(const Shape& shape, bool symbolic) {
   return out;
 }
 
-void names_in(const Expr& expr, std::set<std::string>& out) {
-  if (expr.kind == Expr::Kind::kName) out.insert(expr.text);
-  if (expr.kind == Expr::Kind::kResult && expr.args[0]->kind == Expr::Kind::kName) {
-    out.insert(expr.args[0]->text + "." + expr.text);
-    return;
-  }
-  for (const auto& arg : expr.args)
-    if (arg != nullptr) names_in(*arg, out);
-  for (const auto& [name, value] : expr.named) names_in(*value, out);
-}
-
-/// The steps of a rule on what is known of an unfinished term, so that what a guard refuses is not built at all. Types
-/// and attributes only: questions about values are left to the matcher.
-class EarlyGuards final : public ops::TermBuilder {
- public:
-  EarlyGuards(const ops::OpTable& table, const rule::RewriteRule& rule, const rule::RewriteVariant& variant)
-      : table_(table), rule_(rule), variant_(variant) {
-    const std::vector<std::string>& queries = rule::term_queries();
-    std::map<std::string, std::set<std::string>> lets;  // what each let needs in the end
-    for (const rule::Step& step : variant.steps) {
-      const Expr& expr = step.kind == rule::Step::Kind::kGuard ? *rule.guards[step.guard].expr : *step.value;
-      std::set<std::string> names, asked;
-      std::set<std::string>& needs = needs_.emplace_back();
-      names_in(expr, names);
-      for (const std::string& name : names) {
-        if (const auto let = lets.find(name); let != lets.end())
-          needs.insert(let->second.begin(), let->second.end());
-        else if (!free(name))
-          needs.insert(name);
-      }
-      names_in_calls(expr, {queries.begin(), queries.end()}, false, asked);
-      if (!asked.empty()) needs.insert("");  // of values: never known here
-      if (step.kind == rule::Step::Kind::kLet) lets[step.name] = needs;
-    }
-  }
-
-  void know(const std::string& name, ops::AttrValue value) {
-    env_[name] = std::move(value);
-    fresh_.insert(name);
-  }
-  void know(const std::string& name, const Type& type) {
-    types_.push_back(type);
-    env_[name] = ops::TermValue{types_.size() - 1};
-    fresh_.insert(name);
-  }
-  void know_absent(const std::string& name) {
-    env_[name] = std::monostate();
-    fresh_.insert(name);
-  }
-  void forget(const std::string& name) {
-    const auto at = env_.find(name);
-    if (at == env_.end()) return;
-    if (std::holds_alternative<ops::TermValue>(at->second)) types_.pop_back();
-    env_.erase(at);
-  }
-  bool knows(const std::string& name) const { return env_.contains(name); }
-
-  /// False when a guard that what is newly known decides does not hold.
-  bool hold() {
-    const std::set<std::string> fresh = std::exchange(fresh_, {});
-    std::optional<ops::Env> env;  // with the lets that were computed on the way
-    std::set<std::size_t> computed;
-    for (std::size_t i = 0; i < variant_.steps.size(); ++i) {
-      const rule::Step& step = variant_.steps[i];
-      if (step.kind != rule::Step::Kind::kGuard) continue;
-      const std::set<std::string>& needs = needs_[i];
-      if (std::ranges::none_of(needs, [&](const std::string& n) { return fresh.contains(n); })) continue;
-      if (!std::ranges::all_of(needs, [&](const std::string& n) { return env_.contains(n); })) continue;
-      if (!env) env = env_;
-      for (std::size_t k = 0; k < i; ++k) {
-        const rule::Step& let = variant_.steps[k];
-        if (let.kind != rule::Step::Kind::kLet || computed.contains(k)) continue;
-        if (!std::ranges::includes(needs, needs_[k])) continue;
-        computed.insert(k);
-        if (auto value = ops::elaborate(table_, *let.value, *env, *this)) (*env)[let.name] = *std::move(value);
-      }
-      const auto value = ops::elaborate(table_, *rule_.guards[step.guard].expr, *env, *this);
-      const auto* attr = value ? std::get_if<ops::AttrValue>(&*value) : nullptr;
-      const bool* truth = attr != nullptr ? std::get_if<bool>(attr) : nullptr;
-      if (truth != nullptr && !*truth) return false;
-    }
-    return true;
-  }
-
-  Result<std::vector<ops::TermValue>> apply(ops::OpId, const std::vector<std::optional<ops::TermValue>>&,
-                                            const ops::Attrs&, const Span& span) override {
-    return fail("only types are known", span);
-  }
-  const Type& type(ops::TermValue value) override { return types_[value.id]; }
-
- private:
-  /// Names that mean something by themselves: dtypes and numbers.
-  static bool free(const std::string& name) {
-    return ops::dtype_from_name(name).has_value() || name == "inf" || name == "nan" || name == "pi" || name == "e";
-  }
-
-  const ops::OpTable& table_;
-  const rule::RewriteRule& rule_;
-  const rule::RewriteVariant& variant_;
-  std::vector<std::set<std::string>> needs_;  // by step: names that it and its lets rest on
-  ops::Env env_;
-  std::set<std::string> fresh_;  // known since guards were last tried
-  std::vector<Type> types_;      // names are forgotten in the reverse order
-};
-
 class Enumerator {
  public:
   Enumerator(Enumeration& terms, const Visit& visit)
@@ -173,7 +59,8 @@ class Enumerator {
         space_(terms.space),
         visit_(visit),
         roles_(roles_of(terms.rule)),
-        guards_(terms.table, terms.rule, terms.variant) {
+        guards_(terms.table, terms.rule, terms.variant),
+        opaque_(opaque_nodes(terms.table, terms.rule, terms.variant)) {
     made_.assign(variant_.nodes.size(), kUnmade);
     for (const std::string& name : variant_.absent) guards_.know_absent(name);
     for (const rule::Guard& guard : terms.rule.guards) names_in(*guard.expr, guarded_);
@@ -192,6 +79,7 @@ class Enumerator {
  private:
   using Then = std::function<void(std::uint32_t)>;
   static constexpr std::uint32_t kUnmade = kNone - 1;
+  static constexpr std::size_t kOpaqueWays = 2;  // to get the value of a node that stands for any
 
   void further_roots(std::size_t i, const Type& first) {
     if (i == variant_.roots.size()) {
@@ -246,9 +134,7 @@ class Enumerator {
     }
     const Then bind = [&](std::uint32_t made) {
       bound_[p.name] = made;
-      guards_.know(p.name, type);
-      if (guards_.hold()) then(made);
-      guards_.forget(p.name);
+      then(made);
       bound_.erase(p.name);
     };
     const auto role = roles_.find(p.name);
@@ -273,6 +159,9 @@ class Enumerator {
       values.push_back(std::nextafter(static_cast<float>(literal.value), 2 * static_cast<float>(literal.value)));
     const bool names = !literal.bind.empty() && !guards_.knows(literal.bind);
     for (const double value : values) {
+      if (terms_.work == 0) stopped_ = true;
+      if (stopped_) return;
+      --terms_.work;
       if (!holds_number(type.dtype, value)) continue;
       if (names) {
         if (ops::is_float(type.dtype))
@@ -280,7 +169,8 @@ class Enumerator {
         else
           guards_.know(literal.bind, ops::AttrValue(static_cast<std::int64_t>(value)));
       }
-      if (!names || guards_.hold()) with({.kind = Kind::kNumber, .type = type, .number = value}, then);
+      if (!names || guards_.hold())
+        with({.kind = Kind::kNumber, .type = type, .name = literal.bind, .number = value}, then);
       if (names) guards_.forget(literal.bind);
     }
   }
@@ -295,7 +185,9 @@ class Enumerator {
     const Sources& sources =
         space_.symbols != nullptr ? fresh : terms_.cache.sources(op, type, p.result, p.operands.size(), space_);
     terms_.all = terms_.all && sources.all;
+    std::size_t left = opaque_[index] ? kOpaqueWays : sources.ways.size();
     for (const Source& source : sources.ways) {
+      if (left-- == 0) return;
       if (terms_.work == 0) stopped_ = true;
       if (stopped_) return;
       --terms_.work;
@@ -303,7 +195,9 @@ class Enumerator {
       if (bind_attrs(p, source.attrs, bound)) {
         InstanceNode made{.kind = Kind::kApply, .type = type, .op = op, .attrs = source.attrs, .result = p.result};
         made.operands.assign(p.operands.size(), kNone);
-        operands(index, p, source, 0, std::move(made), then);
+        Planned planned{index, p, source, then};
+        planned.types.resize(p.operands.size());
+        plan(planned, 0, made);
       }
       for (auto name = bound.rbegin(); name != bound.rend(); ++name) {
         guards_.forget(*name);
@@ -353,43 +247,87 @@ class Enumerator {
     return order[step].second;
   }
 
-  void operands(std::uint32_t index, const PatternNode& p, const Source& source, std::size_t step, InstanceNode made,
-                const Then& then) {
-    if (step == p.operands.size()) {
-      with(std::move(made), [&](std::uint32_t at) {
-        made_[index] = at;
-        then(at);
-        made_[index] = kUnmade;
-      });
+  /// A node on its way: of each operand the type that it is to have, nothing for those left out.
+  struct Planned {
+    std::uint32_t index;
+    const PatternNode& pattern;
+    const Source& source;
+    const Then& then;
+    std::vector<std::optional<Type>> types = {};
+  };
+
+  /// Runs `then` while the type of a named operand is known, although it is not made yet: guards may ask for it, and
+  /// wherever else the name stands it must be the same.
+  template <class Next>
+  void expecting(const PatternNode& operand, const Type& type, const Next& next) {
+    if (terms_.work == 0) stopped_ = true;
+    if (stopped_) return;
+    --terms_.work;
+    if (operand.name.empty()) return next();
+    if (const auto known = expected_.find(operand.name); known != expected_.end()) {
+      if (known->second == type) next();
       return;
     }
-    const std::uint32_t k = operand_at(p, step);
-    const PatternNode& child = variant_.nodes[p.operands[k]];
-    const auto next = [&](std::uint32_t operand) {
-      InstanceNode longer = made;
-      longer.operands[k] = operand;
-      operands(index, p, source, step + 1, std::move(longer), then);
+    expected_.emplace(operand.name, type);
+    const bool fresh = !guards_.knows(operand.name);
+    if (fresh) guards_.know(operand.name, type);
+    if (guards_.hold()) next();
+    if (fresh) guards_.forget(operand.name);
+    expected_.erase(operand.name);
+  }
+
+  /// The types of all operands before any of them is made: as they are, left out, or repeated to them.
+  void plan(Planned& node, std::size_t k, const InstanceNode& made) {
+    if (k == node.pattern.operands.size()) return operands(node, 0, made);
+    const PatternNode& child = variant_.nodes[node.pattern.operands[k]];
+    const Type& type = node.source.operands[k];
+    const auto take = [&](const Type& taken) {
+      expecting(child, taken, [&] {
+        node.types[k] = taken;
+        plan(node, k + 1, made);
+      });
     };
-    if (child.optional && !bound_.contains(child.name)) {
+    if (child.optional && !bound_.contains(child.name) && !expected_.contains(child.name)) {
       bound_[child.name] = kNone;
       guards_.know_absent(child.name);
-      if (guards_.hold()) next(kNone);
+      node.types[k].reset();
+      if (guards_.hold()) plan(node, k + 1, made);
       guards_.forget(child.name);
       bound_.erase(child.name);
     }
-    const Type& type = source.operands[k];
+    take(type);
     const bool implied = table_[made.op].op_class == ops::OpClass::kElementwise && peels_ > 0 &&
                          child.kind != PatternNode::Kind::kLiteral && child.kind != PatternNode::Kind::kWildcard &&
-                         p.operands.size() > 1;
-    node(p.operands[k], type, next);
+                         node.pattern.operands.size() > 1;
     if (!implied) return;
     --peels_;
-    for (const Shape& from : broadcast_sources(type.shape, space_.symbols != nullptr)) {
-      if (from == type.shape) continue;
-      node(p.operands[k], Type::tensor(type.dtype, from),
-           [&](std::uint32_t operand) { with({.kind = Kind::kAlign, .type = type, .operands = {operand}}, next); });
-    }
+    for (const Shape& from : broadcast_sources(type.shape, space_.symbols != nullptr))
+      if (from != type.shape) take(Type::tensor(type.dtype, from));
     ++peels_;
+  }
+
+  void operands(Planned& node, std::size_t step, const InstanceNode& made) {
+    if (step == node.pattern.operands.size()) {
+      with(made, [&](std::uint32_t at) {
+        made_[node.index] = at;
+        node.then(at);
+        made_[node.index] = kUnmade;
+      });
+      return;
+    }
+    const std::uint32_t k = operand_at(node.pattern, step);
+    const auto next = [&](std::uint32_t operand) {
+      InstanceNode longer = made;
+      longer.operands[k] = operand;
+      operands(node, step + 1, longer);
+    };
+    if (!node.types[k]) return next(kNone);
+    const Type type = *node.types[k];  // plan() goes on with the node's own
+    const Type& wanted = node.source.operands[k];
+    this->node(node.pattern.operands[k], type, [&](std::uint32_t operand) {
+      if (type == wanted) return next(operand);
+      with({.kind = Kind::kAlign, .type = wanted, .operands = {operand}}, next);
+    });
   }
 
   Enumeration& terms_;
@@ -399,10 +337,12 @@ class Enumerator {
   const Visit& visit_;
   std::map<std::string, Role> roles_;
   EarlyGuards guards_;
+  std::vector<bool> opaque_;       // by pattern node
   std::set<std::string> guarded_;  // names that guards speak of
   Instance draft_;
   std::vector<std::uint32_t> made_;             // by pattern node
   std::map<std::string, std::uint32_t> bound_;  // by variable
+  std::map<std::string, Type> expected_;        // by name: what it is or is to be
   std::map<std::string, ops::AttrValue> attrs_;
   int peels_ = 0;
   bool stopped_ = false;
@@ -423,9 +363,9 @@ std::int64_t Instance::size() const {
 std::map<std::string, Role> roles_of(const rule::RewriteRule& rule) {
   std::set<std::string> weights, splats;
   const auto look = [&](const Expr& expr) {
-    names_in_calls(expr, {"constant"}, false, weights);
-    names_in_calls(expr, {"fold"}, false, weights);
-    names_in_calls(expr, {"splat", "value", "is_zero", "is_one"}, false, splats);
+    names_in_calls(expr, {"constant"}, weights);
+    names_in_calls(expr, {"fold"}, weights);
+    names_in_calls(expr, {"splat", "value", "is_zero", "is_one"}, splats);
   };
   for (const rule::Guard& guard : rule.guards) look(*guard.expr);
   for (const rule::RewriteVariant& variant : rule.variants) {
@@ -444,6 +384,7 @@ const Sources& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint3
   std::string key = std::to_string(op.index) + ' ' + std::to_string(result) + ' ' + std::to_string(operands) + ' ' +
                     to_string(wanted);
   for (const std::int64_t extent : space.extents) key += ' ' + std::to_string(extent);
+  if (space.narrow) key += " narrow";
   const auto [at, fresh] = found_.try_emplace(std::move(key));
   if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space);
   return at->second;

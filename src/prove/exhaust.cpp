@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fusewright/prove/instance.hpp"
+#include "src/prove/levels.hpp"
 #include "src/prove/values.hpp"
 
 namespace fusewright::prove {
@@ -14,81 +15,6 @@ using ops::Shape;
 using ops::Type;
 
 namespace {
-
-/// One space for results of one rank. `shapes` is empty for all shapes of the rank over the extents.
-struct Tier {
-  std::vector<std::int64_t> extents;
-  std::vector<DType> dtypes;
-  std::vector<Shape> shapes = {};
-  bool repeats = true;  ///< see Space
-};
-
-/// The spaces for one rank, widest first: the first that is small enough is searched, and searched whole.
-struct Level {
-  std::string name;
-  std::int64_t rank;
-  std::vector<Tier> tiers;
-};
-
-/// Small ranks with every dtype and with nothing in an axis; all ranks with one dtype of each kind, then with f32
-/// alone.
-const std::vector<Level>& levels() {
-  static const std::vector<Level> kLevels = [] {
-    using enum DType;
-    const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes();
-    const std::vector<std::int64_t> from_zero = {0, 1, 2, 3}, to_three = {1, 2, 3}, to_two = {1, 2}, two = {2};
-    return std::vector<Level>{
-        {"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},
-        {"rank 1", 1, {{from_zero, all}, {to_two, all}, {to_three, kinds}, {to_two, kinds}, {to_two, one}}},
-        {"rank 2",
-         2,
-         {{from_zero, kinds},
-          {to_three, kinds},
-          {to_three, one},
-          {to_two, kinds},
-          {to_two, one},
-          {to_two, one, {{1, 2}, {2, 1}, {2, 3}}}}},
-        {"rank 3",
-         3,
-         {{to_three, kinds},
-          {to_three, one},
-          {to_two, kinds},
-          {to_two, one},
-          {to_two, one, {{1, 2, 3}, {2, 1, 2}, {2, 2, 1}}},
-          {two, one, {{2, 2, 3}}},
-          {two, one, {{2, 2, 3}}, false}}},
-        {"rank 4",
-         4,
-         {{to_three, one},
-          {to_two, one},
-          {to_two, one, {{1, 2, 2, 3}, {2, 1, 2, 2}, {2, 2, 1, 2}}},
-          {two, one, {{1, 2, 2, 2}}},
-          {two, one, {{1, 2, 2, 2}}, false}}}};
-  }();
-  return kLevels;
-}
-
-std::vector<Type> root_types(const Level& level, const Tier& tier) {
-  Space space;
-  space.extents = tier.extents;
-  std::vector<Type> out;
-  for (const DType dtype : tier.dtypes)
-    for (const Shape& shape : tier.shapes.empty() ? shapes_of_rank(level.rank, space) : tier.shapes)
-      out.push_back(Type::tensor(dtype, shape));
-  return out;
-}
-
-/// "rank 2 (extents 0-3, 3 dtypes): 1234"; what was tried in part says so.
-std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, std::uint64_t one_in) {
-  std::string extents = fmt::format("{}", tier.extents.front());
-  if (tier.extents.size() > 1) extents += fmt::format("-{}", tier.extents.back());
-  if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
-  if (!tier.repeats) extents += ", none repeated";
-  const std::string dtypes =
-      tier.dtypes.size() == 1 ? std::string(ops::name(tier.dtypes[0])) : fmt::format("{} dtypes", tier.dtypes.size());
-  return fmt::format("{} (extents {}, {}): {}{}", level.name, extents, dtypes, tried,
-                     one_in > 1 ? fmt::format(" (1 in {})", one_in) : "");
-}
 
 void note_level(Search& search, const std::string& text) { search.space += (search.space.empty() ? "" : ", ") + text; }
 
@@ -153,13 +79,13 @@ class LevelSearch {
     for (const Tier& wide : level.tiers) {
       tier = &wide;
       one_in = 1;
-      if (list(level, wide, 1, budget_.terms_per_level, terms)) break;
+      if (list(level, wide, 1, most_terms(level, wide, budget_.terms_per_level), terms)) break;
       one_in = 0;
     }
     if (one_in == 0) {  // even the narrowest is too large: evenly spaced ones of it
-      const std::uint64_t most = kMostCounted * budget_.terms_per_level;
+      const std::uint64_t some = kLastTimes * budget_.terms_per_level, most = kMostCounted * some;
       const bool counted = list(level, *tier, 0, most, terms);
-      one_in = listed_ / budget_.terms_per_level + (counted ? 1 : 2);
+      one_in = listed_ / some + (counted ? 1 : 2);
       list(level, *tier, one_in, most, terms);
     }
     std::vector<std::pair<std::int64_t, std::size_t>> order;
@@ -177,16 +103,14 @@ class LevelSearch {
   }
 
  private:
-  static constexpr std::uint64_t kMostCounted = 8;   // times the terms allowed, where some of them are taken
+  static constexpr std::uint64_t kMostCounted = 2;   // times the terms allowed, where some of them are taken
   static constexpr std::uint64_t kWorkPerTerm = 50;  // ways to get a value that are tried for each term allowed
 
   /// Every `step`-th term of the space, none for 0. @returns false when there are more than `most`, or not all are
   /// known.
   bool list(const Level& level, const Tier& tier, std::uint64_t step, std::uint64_t most,
             std::vector<Instance>& terms) {
-    Space space;
-    space.extents = tier.extents;
-    space.repeats = tier.repeats;
+    const Space space = space_of(tier);
     terms.clear();
     listed_ = 0;
     std::uint64_t work = kWorkPerTerm * most;
@@ -253,6 +177,8 @@ std::string print_call(const ops::OpInfo& op, const Source& use) {
   return fmt::format("reject {{ {}match {}({}) }}", inputs, op.name, arguments);
 }
 
+constexpr std::size_t kMostOptional = 4;  // operands that are there or not, in every combination
+
 class OpSearch {
  public:
   OpSearch(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recognise, Search& search)
@@ -300,22 +226,23 @@ class OpSearch {
   Search& search_;
 };
 
-/// All uses of an operator in the space; where there are more than `most`, some that are more.
-std::vector<Source> uses_in(const ops::OpTable& table, ops::OpId op, const Level& level, const Tier& tier,
-                            std::uint64_t most) {
+/// All uses of an operator in the space, or some where there are more than `most`.
+Sources uses_in(const ops::OpTable& table, ops::OpId op, const Level& level, const Tier& tier, std::uint64_t most) {
   const ops::OpInfo& info = table[op];
-  Space space;
-  space.extents = tier.extents;
+  const Space space = space_of(tier);
   std::size_t optional = 0;
   for (const auto& operand : info.operands) optional += operand.optional ? 1 : 0;
-  std::vector<Source> uses;
+  Sources uses;
+  uses.all = optional <= kMostOptional;
   for (const Type& first : root_types(level, tier))
-    for (std::size_t bits = 0; bits < (std::size_t{1} << std::min<std::size_t>(optional, 4)); ++bits) {
+    for (std::size_t bits = 0; bits < (std::size_t{1} << std::min(optional, kMostOptional)); ++bits) {
       std::vector<bool> present;
       std::size_t k = 0;
       for (const auto& operand : info.operands) present.push_back(!operand.optional || (bits >> k++ & 1) != 0);
-      for (Source& use : uses_of(table, op, first, present, space)) uses.push_back(std::move(use));
-      if (uses.size() > 4 * most) return uses;
+      Sources more = uses_of(table, op, first, present, space);
+      uses.all = uses.all && more.all && uses.ways.size() + more.ways.size() <= most;
+      std::ranges::move(more.ways, std::back_inserter(uses.ways));
+      if (uses.ways.size() > most) return uses;
     }
   return uses;
 }
@@ -334,19 +261,20 @@ Search search_op(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recog
   Search search;
   OpSearch at(rules, op, recognise, search);
   for (const Level& level : levels()) {
-    std::vector<Source> uses;
+    Sources uses;
     const Tier* tier = nullptr;
     for (const Tier& wide : level.tiers) {
       tier = &wide;
-      uses = uses_in(*rules.table, op, level, wide, budget.terms_per_level);
-      if (uses.size() <= budget.terms_per_level) break;
+      uses = uses_in(*rules.table, op, level, wide, most_terms(level, wide, budget.terms_per_level));
+      if (uses.all) break;
     }
-    const std::uint64_t one_in = (uses.size() + budget.terms_per_level - 1) / budget.terms_per_level;
     const std::uint64_t before = search.instances;
-    search.sampled = search.sampled || one_in > 1;
-    for (std::size_t i = 0; i < uses.size(); i += one_in)
-      if (!at.try_use(uses[i])) return search;
-    if (search.instances > before) note_level(search, describe(level, *tier, search.instances - before, one_in));
+    search.sampled = search.sampled || !uses.all;
+    for (const Source& use : uses.ways)
+      if (!at.try_use(use)) return search;
+    if (search.instances > before)
+      note_level(search,
+                 describe(level, *tier, search.instances - before, 1) + (uses.all ? "" : " (the first of more)"));
   }
   return search;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "fusewright/interpret/inputs.hpp"
 
@@ -25,6 +27,33 @@ Result<ops::Tensor> weight(const ops::Type& type, std::uint64_t index) {
   return out;
 }
 
+constexpr std::int64_t kFirstUnknown = 1000;  // beyond all numbers of rules; each unknown weight has its own
+
+/// Counting from a number of its own, which makes it a constant that is like no other and whose numbers nobody looks
+/// at.
+Result<Value> unknown_weight(graph::Builder& builder, const ops::OpTable& table, const ops::Type& type,
+                             std::size_t number) {
+  const ops::Shape shape = type.shape.empty() ? ops::Shape{1} : type.shape;
+  FW_TRY(const auto iota, builder.add(table.require("iota"), {}, {{"shape", shape}, {"dtype", type.dtype}}));
+  const double first = static_cast<double>(kFirstUnknown) + static_cast<double>(number);
+  FW_TRY(const Value all, builder.align_to(builder.constant(ops::scalar_tensor(type.dtype, first)), shape));
+  FW_TRY(const auto sum, builder.add(table.require("add"), {iota[0], all}));
+  if (!type.shape.empty()) return sum[0];
+  FW_TRY(const auto scalar, builder.add(table.require("reshape"), {sum[0]}, {{"shape", ops::Shape{}}}));
+  return scalar[0];
+}
+
+/// The number of the unknown weight that a node counts for.
+std::optional<std::size_t> unknown_number(const graph::Graph& graph, graph::NodeId id) {
+  if (graph.info(id).name != "add" || graph.info(graph[id].operands[0].node).name != "iota") return std::nullopt;
+  graph::NodeId from = graph[id].operands[1].node;
+  if (graph.info(from).name == "broadcast") from = graph[from].operands[0].node;
+  if (graph.info(from).name != "constant") return std::nullopt;
+  const double number = ops::get_double(*graph[from].attrs.get<ops::TensorHandle>("value"), 0);
+  if (number < static_cast<double>(kFirstUnknown)) return std::nullopt;
+  return static_cast<std::size_t>(number) - kFirstUnknown;
+}
+
 std::string number_text(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   if (std::isnan(value)) return "nan";
@@ -40,7 +69,7 @@ std::string attr_text(const ops::AttrValue& value) {
 
 }  // namespace
 
-Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const Instance& instance) {
+Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const Instance& instance, Weights weights) {
   graph::Graph graph = graph::make_graph(std::move(table), "instance");
   graph::Builder builder(graph, graph.entry);
   std::vector<Value> values;
@@ -51,6 +80,11 @@ Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const I
         values.push_back(builder.parameter(node.type, node.name.empty() ? fmt::format("v{}", i) : node.name));
         break;
       case Kind::kWeight: {
+        if (weights == Weights::kUnknown) {
+          FW_TRY(const Value unknown, unknown_weight(builder, *graph.table, node.type, i));
+          values.push_back(unknown);
+          break;
+        }
         FW_TRY(ops::Tensor tensor, weight(node.type, i));
         values.push_back(builder.constant(std::move(tensor)));
         break;
@@ -80,6 +114,31 @@ Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const I
   for (const std::uint32_t other : instance.others) results.push_back(values[other]);
   builder.set_results(std::move(results));
   return graph;
+}
+
+graph::Graph weights_as_parameters(const graph::Graph& graph, const Instance& instance) {
+  graph::Graph out = graph;
+  graph::Builder builder(out, out.entry);
+  std::map<std::size_t, Value> made;
+  for (std::size_t i = 0; i < instance.nodes.size(); ++i) {
+    const ops::Type& type = instance.nodes[i].type;
+    if (instance.nodes[i].kind == Kind::kWeight)
+      made[i] =
+          builder.parameter(type.shape.empty() ? ops::Type::tensor(type.dtype, {1}) : type, fmt::format("w{}", i));
+  }
+  if (made.empty()) return out;
+  std::vector<graph::NodeId>& order = out[out.entry].nodes;
+  std::ranges::rotate(order, order.end() - static_cast<std::ptrdiff_t>(made.size()));
+  std::map<Value, Value> stands_for;
+  for (const graph::NodeId id : order)
+    if (const auto number = unknown_number(out, id)) stands_for[{id, 0}] = made.at(*number);
+  const auto replace = [&](Value& v) {
+    if (const auto at = stands_for.find(v); at != stands_for.end()) v = at->second;
+  };
+  for (const graph::NodeId id : order)
+    for (Value& v : out[id].operands) replace(v);
+  for (Value& v : out[out.entry].results) replace(v);
+  return out;
 }
 
 std::string print_reject(const ops::OpTable& table, const Instance& instance) {

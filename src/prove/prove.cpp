@@ -94,13 +94,14 @@ void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& opti
   if (recognise) prove_further(rules, *recognise, verdict);
 }
 
-void prove_fuse(const rule::RuleSet& rules, std::size_t index, const Options& options, Verdict& verdict) {
+void prove_fuse(const rule::RuleSet& rules, std::size_t index, const Options& options, Lemmas& lemmas,
+                Verdict& verdict) {
   const rule::FuseRule& rule = rules.fuses[index];
   verdict.rule = rule.name;
   verdict.span = rule.span;
   verdict.exactness = rule::to_string(rule.exactness);
   verdict.demands = "a region's body read through its index maps has the values of its nodes, bit for bit";
-  settle(search_fuse(rules, rule, options.budget), verdict);
+  settle(search_fuse(rules, rule, options.budget, lemmas), verdict);
 }
 
 std::vector<Task> tasks_of(const rule::RuleSet& rules, const Options& options) {
@@ -145,6 +146,7 @@ Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, c
   FW_TRY_STATUS(check_names(*rules, options));
   const std::vector<Task> tasks = tasks_of(*rules, options);
   std::vector<Verdict> verdicts(tasks.size());
+  Lemmas lemmas(*rules, options.budget);
   std::atomic<std::size_t> done = 0;
   const auto decide = [&](std::size_t i) {
     const auto start = std::chrono::steady_clock::now();
@@ -153,7 +155,7 @@ Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, c
     switch (tasks[i].subject) {
       case Verdict::Subject::kRewrite: prove_rewrite(*rules, tasks[i].index, options, verdict); break;
       case Verdict::Subject::kOp: prove_op(*rules, tasks[i].index, options, verdict); break;
-      case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, verdict); break;
+      case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, lemmas, verdict); break;
     }
     verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (options.progress) options.progress(++done, tasks.size());

@@ -112,10 +112,12 @@ class Evaluator {
   }
 
   /// The operand whose constraints hold at each point, the last one where none do; of pad and dynamic_update_slice only
-  /// the one operand has any. Constraints are written in the runtime variables of the operand's own map.
+  /// the one operand has any, the update of a scalar none, which hold everywhere. Constraints are written in the
+  /// runtime variables of the operand's own map.
   Result<Tensor> choose(const region::AccessGraph& graph, const AccessNode& node, const Ints& domain,
                         const std::vector<Tensor>& made) {
     const RegionValue& value = region_[node.value];
+    const bool updates = value.op_name == "dynamic_update_slice";
     FW_TRY(Tensor out, ops::make_tensor(value.dtype, domain));
     FW_TRY_STATUS(each_point(node, domain, made, [&](std::int64_t i, const Ints& point, const Ints&) {
       std::optional<std::uint32_t> constrained, free;
@@ -126,8 +128,9 @@ class Evaluator {
           const std::int64_t at = index_at(*c.expr, point, runtime);
           return at >= c.low && at <= c.high;
         });
-        if (node.guards[k].empty()) free = free.value_or(static_cast<std::uint32_t>(k));
-        if (holds && !node.guards[k].empty()) constrained = constrained.value_or(static_cast<std::uint32_t>(k));
+        const bool has_any = !node.guards[k].empty() || (updates && k == 1);
+        if (!has_any) free = free.value_or(static_cast<std::uint32_t>(k));
+        if (holds && has_any) constrained = constrained.value_or(static_cast<std::uint32_t>(k));
       }
       const auto from = constrained ? constrained : free;
       if (from) copy(made[node.operands[*from]], i, out, i);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -9,8 +10,6 @@
 #include "src/prove/smt_terms.hpp"
 
 namespace fusewright::prove {
-
-#ifdef FUSEWRIGHT_HAVE_Z3
 
 using ops::DType;
 using ops::Type;
@@ -30,6 +29,7 @@ struct Progress {
   bool failed = false;
   std::map<unsigned, z3::expr> shown;  // equations by their ids; terms of many shapes come to one
   bool general = false;                ///< some term had an axis of any extent
+  bool numbers = false;                ///< some term had a constant that the rule reads, of the table of numbers
   std::set<DType> dtypes;
 };
 
@@ -72,17 +72,26 @@ bool try_terms(const rule::RuleSet& rules, const LoneRule& rule, const Type& roo
     const bool whole = enumerate(all, root, [&](const Instance& instance) {
       if (++terms > kMostTerms || progress.proved > kMostProofs) progress.failed = true;
       if (progress.failed) return false;
-      const auto left = graph_of(rules.table, instance);
-      if (!left) return true;
+      const auto left = graph_of(rules.table, instance, Weights::kUnknown);
+      if (!left) {  // no term, unless it only lacks a constant of which nothing is known
+        const bool weights = std::ranges::count(instance.nodes, InstanceNode::Kind::kWeight, &InstanceNode::kind) > 0;
+        progress.failed = progress.failed || weights;
+        return !weights;
+      }
       const Applied applied = apply_at_root(rule, *left);
       if (!applied.error.empty()) progress.failed = true;
       for (const graph::Graph& right : applied.rewritten)
-        if (!progress.failed && !same_results(progress, *left, right, theory)) progress.failed = true;
+        if (!progress.failed && !same_results(progress, weights_as_parameters(*left, instance),
+                                              weights_as_parameters(right, instance), theory))
+          progress.failed = true;
       if (!applied.rewritten.empty() && !progress.failed) {
         ++progress.proved;
         progress.dtypes.insert(root.dtype);
-        for (const InstanceNode& node : instance.nodes)
+        for (const InstanceNode& node : instance.nodes) {
+          const bool read = node.kind == InstanceNode::Kind::kNumber && !node.name.empty();
+          progress.numbers = progress.numbers || read;
           for (const Dim& d : node.type.shape) progress.general = progress.general || !d.is_constant();
+        }
       }
       return !progress.failed;
     });
@@ -123,7 +132,8 @@ std::string over_shapes(const rule::RuleSet& rules, const LoneRule& rule, Theory
     }
   }
   if (highest < 0 || (least > 2 && highest < least) || !progress.general) return {};
-  return fmt::format("{}, symbolic extents to rank {} ({} terms)", name, highest, progress.proved);
+  return fmt::format("{}, symbolic extents to rank {} ({} terms){}", name, highest, progress.proved,
+                     progress.numbers ? ", numbers that it reads of a table" : "");
 }
 
 /// Scalars of every dtype; elementwise operators do the same at every element of any shape.
@@ -142,7 +152,8 @@ std::string over_numbers(const rule::RuleSet& rules, const LoneRule& rule) {
   }
   for (const DType dtype : progress.dtypes) dtypes += fmt::format(" {}", ops::name(dtype));
   if (progress.proved == 0) return {};
-  return fmt::format("IEEE and bit-vector arithmetic, every number of{}", dtypes);
+  return fmt::format("IEEE and bit-vector arithmetic, every number of{}{}", dtypes,
+                     progress.numbers ? ", but for numbers that it reads, of a table" : "");
 }
 
 }  // namespace
@@ -156,11 +167,5 @@ std::string prove_by_solver(const rule::RuleSet& rules, const LoneRule& rule) {
   if (rule.rule->exactness.bitexact()) return over_numbers(rules, rule);
   return over_shapes(rules, rule, Theory::kReals, {DType::kF32}, "reals");
 }
-
-#else
-
-std::string prove_by_solver(const rule::RuleSet&, const LoneRule&) { return {}; }
-
-#endif
 
 }  // namespace fusewright::prove

@@ -7,7 +7,7 @@
 namespace fusewright::prove {
 
 /// What a solver has shown of a rewrite, in words ("floating-point and bit-vector arithmetic, every number of ..."), or
-/// empty: it could not, in the work that it is allowed (counted, not timed), or the program is built without one.
+/// empty: it could not, in the work that it is allowed (counted, not timed).
 ///
 /// The rule is matched by the engine on terms whose extents are symbols (or one), for each rank and attribute
 /// structure; both sides are then read at a symbolic index, and the solver is asked for an index, extents and values at

@@ -1,5 +1,3 @@
-#ifdef FUSEWRIGHT_HAVE_Z3
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -189,5 +187,3 @@ TermReader::Term TermReader::padded(const Graph& graph, const Node& node, const 
 }
 
 }  // namespace fusewright::prove
-
-#endif

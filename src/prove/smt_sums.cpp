@@ -1,5 +1,3 @@
-#ifdef FUSEWRIGHT_HAVE_Z3
-
 #include "src/prove/smt_sums.hpp"
 
 #include <fmt/format.h>
@@ -171,5 +169,3 @@ z3::expr Sums::canonical(const std::vector<Index>& over, const Product& inside) 
 }
 
 }  // namespace fusewright::prove
-
-#endif

@@ -1,7 +1,5 @@
 #pragma once
 
-#ifdef FUSEWRIGHT_HAVE_Z3
-
 #include <z3++.h>
 
 #include <map>
@@ -58,5 +56,3 @@ class Sums {
 bool contains(const z3::expr& e, const z3::expr& what);
 
 }  // namespace fusewright::prove
-
-#endif

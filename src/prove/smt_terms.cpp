@@ -1,5 +1,3 @@
-#ifdef FUSEWRIGHT_HAVE_Z3
-
 #include "src/prove/smt_terms.hpp"
 
 #include <fmt/format.h>
@@ -348,5 +346,3 @@ TermReader::Term TermReader::bits(ScalarOp op, const std::vector<z3::expr>& x, D
 }
 
 }  // namespace fusewright::prove
-
-#endif

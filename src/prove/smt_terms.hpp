@@ -1,7 +1,5 @@
 #pragma once
 
-#ifdef FUSEWRIGHT_HAVE_Z3
-
 #include <z3++.h>
 
 #include <map>
@@ -80,5 +78,3 @@ class TermReader {
 };
 
 }  // namespace fusewright::prove
-
-#endif

@@ -120,46 +120,7 @@ void scan(Request& r) {
         r.add({{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}}, {r.wanted});
 }
 
-// --- Indexing, sources ---------------------------------------------------------------------------------------
-
-void take(Request& r) {
-  for (std::int64_t axis = 0; axis <= r.rank(); ++axis)
-    for (std::int64_t q = 0; axis + q <= r.rank() && q <= 2; ++q)
-      for (const Dim& extent : new_extents(r.space)) {
-        const auto begin = r.shape().begin();
-        Shape from(begin, begin + axis);
-        from.push_back(extent);
-        from.insert(from.end(), begin + axis + q, r.shape().end());
-        if (static_cast<std::int64_t>(from.size()) > r.space.max_rank) continue;
-        r.add({{"axis", axis}},
-              {r.like(std::move(from)), Type::tensor(DType::kS64, Shape(begin + axis, begin + axis + q))});
-      }
-}
-
-void take_along(Request& r) {
-  for (std::int64_t axis = 0; axis < r.rank(); ++axis)
-    for (const Dim& extent : new_extents(r.space)) {
-      Shape from = r.shape();
-      from[at(axis)] = extent;
-      r.add({{"axis", axis}}, {r.like(std::move(from)), Type::tensor(DType::kS64, r.shape())});
-    }
-}
-
-void dynamic_slice(Request& r) {
-  if (r.space.symbols != nullptr) return;
-  const bool update = r.op.name == "dynamic_update_slice";
-  const std::vector<Type> starts(at(r.rank()), Type::tensor(DType::kS32, {}));
-  for (std::int64_t axis = -1; axis < r.rank(); ++axis) {
-    Shape other = r.shape();
-    if (axis >= 0)
-      other[at(axis)] = update ? std::max<std::int64_t>(other[at(axis)].value() - 1, 0) : other[at(axis)].value() + 1;
-    std::vector<Type> types = {update ? r.wanted : r.like(other)};
-    if (update) types.push_back(r.like(other));
-    types.insert(types.end(), starts.begin(), starts.end());
-    if (types.size() != r.operands) continue;
-    r.add(update ? Attrs() : Attrs{{"sizes", ops::static_dims(r.shape())}}, std::move(types));
-  }
-}
+// --- Sources ---------------------------------------------------------------------------------------------
 
 void iota(Request& r) {
   for (std::int64_t axis = 0; axis < std::max<std::int64_t>(r.rank(), 1); ++axis)
@@ -181,6 +142,7 @@ const std::map<std::string, Maker>& makers() {
                                                        {"top_k", top_k},
                                                        {"dot", dot},
                                                        {"conv", conv},
+                                                       {"gather", gather},
                                                        {"take", take},
                                                        {"take_along", take_along},
                                                        {"dynamic_slice", dynamic_slice},
@@ -237,19 +199,41 @@ std::vector<Type> companions(const Type& first) {
 
 }  // namespace
 
-std::vector<Source> uses_of(const ops::OpTable& table, ops::OpId id, const Type& first,
-                            const std::vector<bool>& present, const Space&) {
-  const OpInfo& op = table[id];
-  std::vector<std::vector<Type>> operands = {{first}};
-  for (std::size_t i = 1; i < present.size(); ++i) {
-    std::vector<std::vector<Type>> longer;
-    for (const auto& types : operands)
-      for (const Type& type : present[i] ? companions(first) : std::vector<Type>{Type()}) {
-        longer.push_back(types);
-        longer.back().push_back(type);
-      }
-    operands = std::move(longer);
+namespace {
+
+/// Types of all operands: the further ones alike, in some shape that goes with the first or in its own but for one
+/// extent; then one of them at a time unlike the others.
+std::vector<std::vector<Type>> operand_types(const Type& first, const std::vector<bool>& present) {
+  const std::vector<Type> beside = companions(first);
+  std::vector<std::vector<Type>> out;
+  const auto alike = [&](const Type& type) {
+    std::vector<Type> types = {first};
+    for (std::size_t i = 1; i < present.size(); ++i) types.push_back(present[i] ? type : Type());
+    return types;
+  };
+  for (const Type& type : beside) out.push_back(alike(type));
+  if (std::ranges::count(present, true) < 2) return {alike(first)};
+  for (std::size_t axis = 0; axis < first.shape.size(); ++axis) {
+    Type longer = first;
+    longer.shape[axis] = longer.shape[axis] + Dim(1);
+    out.push_back(alike(longer));
   }
+  for (const Type& type : beside)
+    for (std::size_t i = 1; i < present.size() && std::ranges::count(present, true) > 2; ++i)
+      for (const Type& other : beside) {
+        if (!present[i] || other == type) continue;
+        out.push_back(alike(type));
+        out.back()[i] = other;
+      }
+  return out;
+}
+
+}  // namespace
+
+Sources uses_of(const ops::OpTable& table, ops::OpId id, const Type& first, const std::vector<bool>& present,
+                const Space&) {
+  const OpInfo& op = table[id];
+  const std::vector<std::vector<Type>> operands = operand_types(first, present);
   // Attributes off their defaults one at a time, those without a default in every way.
   std::vector<Attrs> attrs(1);
   for (const ops::AttrSpec& spec : op.attrs) {
@@ -273,12 +257,13 @@ std::vector<Source> uses_of(const ops::OpTable& table, ops::OpId id, const Type&
       }
     }
   }
-  std::vector<Source> out;
+  Sources out;
   for (const auto& types : operands)
     for (const Attrs& a : attrs) {
-      if (out.size() >= kMostSources) return out;
+      out.all = out.ways.size() < kMostSources;
+      if (!out.all) return out;
       auto complete = table.complete_attrs(id, a, types);
-      if (complete && table.infer(id, types, *complete)) out.push_back({*std::move(complete), types});
+      if (complete && table.infer(id, types, *complete)) out.ways.push_back({*std::move(complete), types});
     }
   return out;
 }
@@ -300,8 +285,9 @@ Sources sources_of(const ops::OpTable& table, ops::OpId id, const Type& wanted, 
   } else if (op.op_class == OpClass::kComposite || op.op_class == OpClass::kUninterpreted) {
     if (operands == 0) return {};
     with_inserted_axes(wanted.shape, op.attrs.empty() ? 0 : 1, space, [&](const Shape& from, const Ints&) {
-      for (Source& s : uses_of(table, id, r.like(from), std::vector<bool>(operands, true), space))
-        r.add(std::move(s.attrs), std::move(s.operands));
+      Sources uses = uses_of(table, id, r.like(from), std::vector<bool>(operands, true), space);
+      r.all = r.all && uses.all;
+      for (Source& s : uses.ways) r.add(std::move(s.attrs), std::move(s.operands));
     });
   }
   Sources out{{}, r.all};

@@ -72,5 +72,9 @@ void concat(Request& r);
 void dot(Request& r);
 void conv(Request& r);
 void window(Request& r);
+void gather(Request& r);
+void take(Request& r);
+void take_along(Request& r);
+void dynamic_slice(Request& r);
 
 }  // namespace fusewright::prove

@@ -245,11 +245,38 @@ void symbolic_conv(Request& r) {
 
 }  // namespace
 
+namespace {
+
+/// The rows that are not plain, beside the simplest window and the most complicated one.
+bool is_corner(const WindowRow& row) {
+  return row.size != 2 || (row.stride == 1 && row.low + row.high == 0) || row.stride + row.low + row.high == 4 ||
+         row.low < 0 || row.high < 0;
+}
+
+/// One axis at a time: every plain row in the first form, one in each other; corners of the others in the first.
+void narrow_conv(Request& r) {
+  const std::vector<ConvForm> forms = conv_forms(r.rank());
+  const std::vector<WindowRow>&plain = plain_rows(), &every = all_rows();
+  const auto along = [&](const ConvForm& form, const WindowRow& row) {
+    for (std::int64_t axis = 0; axis < r.rank() - 2; ++axis) {
+      std::vector<WindowRow> rows(at(r.rank() - 2), plain[0]);
+      rows[at(axis)] = row;
+      add_conv(r, form, rows);
+    }
+  };
+  for (std::size_t f = 1; f < forms.size(); ++f) along(forms[f], plain[5]);
+  for (std::size_t i = 0; i < every.size(); ++i)
+    if (i < plain.size() || (every[i].size != 1 && is_corner(every[i]))) along(forms[0], every[i]);
+}
+
+}  // namespace
+
 /// One spatial axis: every plain row in every form, every other row in the first. Two: every pair of plain rows in the
 /// first form, each plain row beside one other in every form.
 void conv(Request& r) {
   if (r.rank() < 2) return;
   if (r.space.symbols != nullptr) return symbolic_conv(r);
+  if (r.space.narrow && r.rank() > 2) return narrow_conv(r);
   const std::vector<ConvForm> forms = conv_forms(r.rank());
   const std::vector<WindowRow>&plain = plain_rows(), &every = all_rows();
   for (std::size_t f = 0; f < forms.size(); ++f) {
@@ -304,10 +331,16 @@ void window(Request& r) {
     return rows;
   }();
   constexpr std::size_t kPaired = 11;
-  const auto choices = [](std::int64_t n) {
+  const auto taken = [&](const WindowRow& row) {
+    const bool dilated = row.lhs_dilation + row.rhs_dilation > 2;
+    return !r.space.narrow || !dilated || (row.size == 2 && is_corner(row));
+  };
+  const auto choices = [&](std::int64_t n) {
     std::vector<AxisCut> out;  // `a` is the row
-    for (std::size_t i = 0; i < kRows.size(); ++i)
-      if (const auto extent = input_extent(kRows[i], n)) out.push_back({*extent, static_cast<std::int64_t>(i), 0, 0});
+    for (std::size_t i = 0; i < kRows.size(); ++i) {
+      const auto extent = input_extent(kRows[i], n);
+      if (extent && taken(kRows[i])) out.push_back({*extent, static_cast<std::int64_t>(i), 0, 0});
+    }
     return out;
   };
   per_axis(r, kPaired, choices, [&](const std::vector<AxisCut>& cuts) {

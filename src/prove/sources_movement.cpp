@@ -54,6 +54,7 @@ void reverse(Request& r) {
 void per_axis(Request& r, std::size_t paired, const std::function<std::vector<AxisCut>(std::int64_t extent)>& choices,
               const std::function<void(const std::vector<AxisCut>&)>& visit) {
   if (r.space.symbols != nullptr) return;
+  if (r.space.narrow) paired = 0;
   std::vector<std::vector<AxisCut>> all;
   for (const Dim& d : r.shape()) all.push_back(choices(d.value()));
   for (const auto& c : all)

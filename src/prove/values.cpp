@@ -12,6 +12,7 @@
 #include "fusewright/interpret/evaluate.hpp"
 #include "fusewright/interpret/inputs.hpp"
 #include "fusewright/ops/float_format.hpp"
+#include "src/prove/zeros.hpp"
 
 namespace fusewright::prove {
 
@@ -162,17 +163,6 @@ Graph with_parameters(const Graph& graph, const std::vector<ops::TensorHandle>& 
   return out;
 }
 
-/// Operators that take one of two equal values: which of two zeros is not said.
-bool chooses_zeros(const Graph& graph) {
-  for (const graph::NodeId id : graph.entry_computation().nodes) {
-    const std::string& name = graph.info(id).name;
-    for (const char* word : {"max", "min", "clamp", "sort", "top_k", "relu"})
-      if (name.find(word) != std::string::npos) return true;
-    if (graph.info(id).body) return true;
-  }
-  return false;
-}
-
 std::string element_text(const Tensor& tensor, std::int64_t i) {
   if (!ops::is_float(tensor.dtype)) return fmt::format("{}", ops::get_int(tensor, i));
   return fmt::format("{}", ops::get_double(tensor, i));
@@ -215,18 +205,20 @@ Result<std::string> compare_bounds(const Sides& sides, std::span<const Tensor> i
   return std::string();
 }
 
-Result<std::string> compare_sides(const Sides& sides, std::span<const Tensor> values, bool any_zero) {
+using Open = std::vector<bool>;  // by result: the sign of its zeros is
+
+Result<std::string> compare_sides(const Sides& sides, std::span<const Tensor> values, const Open& open) {
   if (!sides.exactness.bitexact()) return compare_bounds(sides, values);
   FW_TRY(const std::vector<Tensor> l, interpret::evaluate(sides.left, values));
   const Result<std::vector<Tensor>> r = interpret::evaluate(sides.right, values);
   if (!r) return "the right side cannot be evaluated: " + r.error().diagnostics[0].message;
   for (std::size_t k = 0; k < l.size(); ++k)
-    if (std::string reason = compare_bits(l[k], (*r)[k], any_zero); !reason.empty()) return reason;
+    if (std::string reason = compare_bits(l[k], (*r)[k], open[k]); !reason.empty()) return reason;
   return std::string();
 }
 
 /// Puts a zero, else a one, wherever the sides still differ.
-Result<std::string> simplify(const Sides& sides, Values& values, bool any_zero, std::string reason) {
+Result<std::string> simplify(const Sides& sides, Values& values, const Open& open, std::string reason) {
   for (Tensor& tensor : values)
     for (std::int64_t i = 0; i < tensor.elements() && tensor.elements() <= 64; ++i)
       for (const double simple : {0.0, 1.0}) {
@@ -234,7 +226,7 @@ Result<std::string> simplify(const Sides& sides, Values& values, bool any_zero, 
         std::memcpy(copy.mutable_data(), tensor.data(), tensor.bytes());
         std::swap(copy, tensor);
         ops::set_double(tensor, i, simple);
-        const Result<std::string> still = compare_sides(sides, values, any_zero);
+        const Result<std::string> still = compare_sides(sides, values, open);
         if (still && !still->empty()) {
           reason = *still;
           break;
@@ -272,14 +264,16 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
   FW_TRY(const Graph right, graph::expand_composites(with_parameters(given.right, given.weights), every));
   const Sides sides{left, right, {}, given.exactness};
   const Leaves leaves = leaves_of(given);
-  const bool any_zero = chooses_zeros(left) || chooses_zeros(right);
+  Open open = open_zeros(left);
+  const Open right_open = open_zeros(right);
+  for (std::size_t k = 0; k < open.size() && k < right_open.size(); ++k) open[k] = open[k] || right_open[k];
   Rounds rounds(leaves, sides.exactness);
   while (true) {
     FW_TRY(std::optional<Values> values, rounds.next());
     if (!values) return std::nullopt;
-    FW_TRY(std::string reason, compare_sides(sides, *values, any_zero));
+    FW_TRY(std::string reason, compare_sides(sides, *values, open));
     if (reason.empty()) continue;
-    FW_TRY(reason, simplify(sides, *values, any_zero, std::move(reason)));
+    FW_TRY(reason, simplify(sides, *values, open, std::move(reason)));
     return std::optional(Difference{print_all(leaves, given.left, *values), std::move(reason)});
   }
 }

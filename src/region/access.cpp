@@ -11,6 +11,21 @@ namespace fusewright::region {
 
 namespace {
 
+/// How many runtime variables from the first on the expressions speak of.
+std::ptrdiff_t variables_in(const std::vector<IndexExpr>& expressions) {
+  std::ptrdiff_t count = 0;
+  std::vector<const IndexNode*> stack;
+  for (const IndexExpr& e : expressions) stack.push_back(e.get());
+  while (!stack.empty()) {
+    const IndexNode& e = *stack.back();
+    stack.pop_back();
+    if (e.kind == IndexNode::Kind::kRuntime) count = std::max<std::ptrdiff_t>(count, e.value + 1);
+    if (e.a != nullptr) stack.push_back(e.a.get());
+    if (e.b != nullptr) stack.push_back(e.b.get());
+  }
+  return count;
+}
+
 bool chooses(const RegionValue& value) {
   return value.op_name == "pad" || value.op_name == "concat" || value.op_name == "dynamic_update_slice";
 }
@@ -103,6 +118,9 @@ class Tracer {
       IndexMap at;
       at.domain = frame.node.map().domain;
       at.results = variable.index;
+      // A place that is itself read from tensors: the variables before this one, by the same numbers.
+      const std::vector<RuntimeVariable>& before = frame.node.map().runtime;
+      at.runtime.assign(before.begin(), before.begin() + variables_in(at.results));
       frame.needs.push_back({variable.tensor, intern(std::move(at))});
     }
     stack.push_back(std::move(frame));

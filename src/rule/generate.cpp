@@ -261,6 +261,13 @@ class BodyPattern {
     if (spec.kind != ops::AttrKind::kFloat && spec.kind != ops::AttrKind::kInt) {
       return give_up("'" + spec.name + "' is no number");
     }
+    if (scope_.scope.contains(spec.name)) {  // a second place has the same number
+      Expr again;
+      again.kind = Expr::Kind::kName;
+      again.text = spec.name;
+      again.span = span;
+      return computed_number(share(std::move(again)));
+    }
     scope_.bind({spec.name, span}, Binding::Kind::kAttr);
     PatternNode node;
     node.kind = PatternNode::Kind::kLiteral;
@@ -373,6 +380,10 @@ class BodyPattern {
       if (find_attr(info, key) == nullptr) return give_up("its body names an operand");
       attr(key, value, node);
     }
+    for (const ops::AttrSpec& spec : info.attrs) {
+      if (!spec.fallback || std::ranges::find(node.attrs, spec.name, &AttrPattern::attr) != node.attrs.end()) continue;
+      default_attr(spec, expr->span, node);
+    }
     if (!result.empty()) {
       const auto at = std::find(info.results.begin(), info.results.end(), result);
       node.result = static_cast<std::uint32_t>(at - info.results.begin());
@@ -392,7 +403,33 @@ class BodyPattern {
 
   void attr(const std::string& key, const ExprPtr& value, PatternNode& node) {
     scope_.attr(
-        {{key, value->span}, inline_lets(value)}, node.ops, [](std::size_t) { return std::string(); }, node.attrs);
+        {{key, value->span}, inline_lets(value)}, node.ops, [&](std::size_t i) { return operand_name(node, i); },
+        node.attrs);
+  }
+
+  /// An attribute that the body leaves out; an axis is counted from the end of its operand.
+  void default_attr(const ops::AttrSpec& spec, const Span& span, PatternNode& node) {
+    const auto* number = std::get_if<std::int64_t>(&*spec.fallback);
+    if (!spec.axis_of || number == nullptr) {
+      node.attrs.push_back({spec.name, {}, spec.fallback, span});
+      return;
+    }
+    Expr axis;
+    axis.span = span;
+    axis.integer = *number;
+    attr(spec.name, share(std::move(axis)), node);
+  }
+
+  /// The name of an operand, made up where it has none.
+  std::string operand_name(const PatternNode& node, std::size_t i) {
+    if (i >= node.operands.size()) return {};
+    PatternNode& operand = nodes_[node.operands[i]];
+    if (operand.kind == PatternNode::Kind::kLiteral) return {};
+    if (operand.name.empty()) {
+      operand.name = "operand@" + std::to_string(node.operands[i]);
+      scope_.bind({operand.name, operand.span}, Binding::Kind::kTensor, operand.ops);
+    }
+    return operand.name;
   }
 
   const ops::OpInfo& info_;

@@ -141,8 +141,8 @@ bool PatternScope::range_attr(const ast::AttrPattern& pattern, const std::string
 }
 
 std::string PatternScope::test_number(const ExprPtr& expr) {
-  const std::string fresh = "number@" + std::to_string(expr->span.begin);
-  scope.try_emplace(fresh, Binding{Binding::Kind::kAttr, expr->span, {}, false, true});
+  std::string fresh = "number@" + std::to_string(expr->span.begin);
+  while (!scope.try_emplace(fresh, Binding{Binding::Kind::kAttr, expr->span, {}, false, true}).second) fresh += "'";
   pending_.push_back({{}, equal(named(fresh, expr->span), expr, expr->span), ops::print_expr(*expr), expr->span});
   return fresh;
 }

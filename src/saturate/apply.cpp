@@ -138,6 +138,12 @@ void Applier::read_ahead(PatternId pattern, std::span<const MatchWord> records, 
   }
 }
 
+namespace {
+
+bool recognises(const rule::RewriteRule& rule) { return rule.origin == rule::RewriteRule::Origin::kRecognise; }
+
+}  // namespace
+
 Outcome Applier::apply(PatternId pattern, std::span<const MatchWord> record) {
   egraph::decode(egraph_, program_, pattern, record, false, decoded_);
   return apply(pattern, record, decoded_);
@@ -149,7 +155,10 @@ Outcome Applier::apply(PatternId pattern, std::span<const MatchWord> record, con
   Outcome outcome = run(pattern, match);
   const bool changed = egraph_.end_application();
   if (outcome.kind == Outcome::Kind::kUnchanged && changed) outcome.kind = Outcome::Kind::kChanged;
-  return outcome;
+  // A term of a body's form is the operator only where that takes these operands and gives a value of the term's type.
+  const bool refused =
+      outcome.kind == Outcome::Kind::kError && recognises(rewrites_[program_.patterns[pattern.index].rule.index]);
+  return refused ? Outcome{} : outcome;
 }
 
 Outcome Applier::run(PatternId id, const Decoded& match) {
@@ -175,7 +184,7 @@ Outcome Applier::run(PatternId id, const Decoded& match) {
     const Expr& to = *variant.to[i];
     Result<EnvValue> value = ops::elaborate(egraph_.table(), to, env, builder_);
     if (!value) return failed(std::move(value).error());
-    Result<EClassId> result = as_tensor(*value, root_of(pattern, match, i), match.peeled, to.span);
+    Result<EClassId> result = as_tensor(*value, root_of(pattern, match, i), match.peeled && !recognises(rule), to.span);
     if (!result) return failed(std::move(result).error());
     made.push_back(*result);
   }

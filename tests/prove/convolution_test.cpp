@@ -1,21 +1,16 @@
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include "fusewright/interpret/evaluate.hpp"
 #include "fusewright/interpret/inputs.hpp"
 #include "fusewright/prove/space.hpp"
+#include "src/prove/smt_terms.hpp"
 
 namespace fusewright::prove {
 namespace {
-
-using Ints = std::vector<std::int64_t>;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-double element(const ops::Tensor& t, const Ints& index) {
-  std::int64_t linear = 0;
-  for (std::size_t i = 0; i < index.size(); ++i) linear = linear * t.dims[i] + index[i];
-  return ops::get_double(t, linear);
-}
 
 /// Whole numbers, so that no sum is rounded.
 ops::Tensor whole(const ops::Type& type, std::uint64_t index) {
@@ -25,58 +20,94 @@ ops::Tensor whole(const ops::Type& type, std::uint64_t index) {
   return out;
 }
 
-/// The sum that proofs take a convolution for, at one index of the result; one spatial axis.
-double by_lemma(const ops::Attrs& a, const ops::Tensor& x, const ops::Tensor& w, const Ints& index,
-                const ops::Shape& shape) {
-  const auto list = [&](const char* name) -> const Ints& { return a.get<Ints>(name); };
-  const Ints &lhs = list("lhs_spec"), &rhs = list("rhs_spec"), &out = list("out_spec");
-  const std::int64_t o = index[at(out[1])], features = w.dims[at(rhs[0])];
-  const auto group = [&](const char* name) { return o / (features / a.get<std::int64_t>(name)); };
-  double sum = 0;
-  for (std::int64_t i = 0; i < w.dims[at(rhs[1])]; ++i)
-    for (std::int64_t k = 0; k < w.dims[at(rhs[2])]; ++k) {
-      Ints weight(3), input(3);
-      weight[at(rhs[0])] = o, weight[at(rhs[1])] = i, weight[at(rhs[2])] = k;
-      const std::int64_t turned = list("reversal")[0] != 0 ? w.dims[at(rhs[2])] - 1 - k : k;
-      const std::int64_t place =
-          index[at(out[2])] * list("strides")[0] + turned * list("rhs_dilation")[0] - list("pad_low")[0];
-      const std::int64_t dilation = list("lhs_dilation")[0];
-      if (place < 0 || place > (x.dims[at(lhs[2])] - 1) * dilation || place % dilation != 0) continue;
-      input[at(lhs[0])] = group("batch_groups") * shape[at(out[0])].value() + index[at(out[0])];
-      input[at(lhs[1])] = group("groups") * w.dims[at(rhs[1])] + i;
-      input[at(lhs[2])] = place / dilation;
-      if (a.get<std::int64_t>("batch_groups") == 1) input[at(lhs[0])] = index[at(out[0])];
-      if (a.get<std::int64_t>("groups") == 1) input[at(lhs[1])] = i;
-      sum += element(x, input) * element(w, weight);
+/// Gives a term of the solver's numbers: sums are added up, and what the solver does not know is looked up here.
+class Numbers {
+ public:
+  Numbers(const std::vector<ops::Tensor>& parameters, std::map<std::string, double> variables)
+      : parameters_(parameters), variables_(std::move(variables)) {}
+
+  double of(const z3::expr& e) {
+    if (e.is_numeral()) return e.as_double();
+    const std::string name = e.decl().name().str();
+    if (name == "if") return of(e.arg(0)) != 0 ? of(e.arg(1)) : of(e.arg(2));
+    if (name.starts_with("sum")) return sum(e, 0);
+    std::vector<double> x;
+    for (unsigned i = 0; i < e.num_args(); ++i) x.push_back(of(e.arg(i)));
+    if (name == "to_real") return x[0];
+    if (name == "true") return 1;
+    if (name == "false") return 0;
+    if (name == "+") return std::accumulate(x.begin(), x.end(), 0.0);
+    if (name == "*") return std::accumulate(x.begin(), x.end(), 1.0, std::multiplies());
+    if (name == "-") return x.size() == 1 ? -x[0] : x[0] - x[1];
+    if (name == "div") return std::floor(x[0] / x[1]);
+    if (name == "mod") return x[0] - x[1] * std::floor(x[0] / x[1]);
+    if (name == "<=") return x[0] <= x[1];
+    if (name == ">=") return x[0] >= x[1];
+    if (name == "=") return x[0] == x[1];
+    if (name == "not") return x[0] == 0;
+    if (name == "and") return std::ranges::all_of(x, [](double v) { return v != 0; });
+    if (name == "or") return std::ranges::any_of(x, [](double v) { return v != 0; });
+    if (name.starts_with("group")) return std::floor(x[0] / (x[1] / x[2]));  // of so many features so many groups
+    if (name.starts_with("parameter ")) return element(parameters_[name[10] == '0' ? 0 : 1], x[0]);
+    const auto variable = variables_.find(name);
+    if (variable == variables_.end()) FAIL("what is " << e);
+    return variable->second;
+  }
+
+ private:
+  /// The arguments are the extents, then the body in which the indices are b1_0:extent, ...
+  double sum(const z3::expr& e, unsigned index) {
+    if (index + 1 == e.num_args()) return of(e.arg(index));
+    const std::string name = "b1_" + std::to_string(index) + ":" + e.arg(index).to_string();
+    double total = 0;
+    for (double i = 0; i < of(e.arg(index)); ++i) {
+      variables_[name] = i;
+      total += sum(e, index + 1);
     }
-  return sum;
-}
+    return total;
+  }
+  /// Out of the input there is nothing: it counts for nothing, too.
+  static double element(const ops::Tensor& t, double at) {
+    const auto i = static_cast<std::int64_t>(at);
+    return i >= 0 && i < t.elements() ? ops::get_double(t, i) : 0;
+  }
+
+  const std::vector<ops::Tensor>& parameters_;
+  std::map<std::string, double> variables_;
+};
 
 }  // namespace
 
 TEST_CASE("every convolution of the table is the sum that proofs take it for", "[prove]") {
-  const ops::OpTable table = ops::OpTable::builtin();
-  const ops::OpId conv = table.require("conv");
+  const auto table = std::make_shared<const ops::OpTable>(ops::OpTable::builtin());
+  const ops::OpId conv = table->require("conv");
   std::size_t tried = 0;
   for (const ops::Shape& shape : {ops::Shape{2, 2, 2}, {1, 2, 3}, {2, 1, 1}}) {
-    const Sources sources = sources_of(table, conv, ops::Type::tensor(ops::DType::kF32, shape), 0, 2, {});
+    const Sources sources = sources_of(*table, conv, ops::Type::tensor(ops::DType::kF32, shape), 0, 2, {});
     CHECK(sources.all);
     for (const Source& source : sources.ways) {
       const std::vector<ops::Tensor> operands = {whole(source.operands[0], 0), whole(source.operands[1], 1)};
-      const auto result = interpret::evaluate_node(table, conv, operands, source.attrs);
+      const auto result = interpret::evaluate_node(*table, conv, operands, source.attrs);
       REQUIRE(result);
       ++tried;
-      Ints index(3);
+      graph::Graph graph = graph::make_graph(table, "conv");
+      graph::Builder builder(graph, graph.entry);
+      const graph::Value x = builder.parameter(source.operands[0], "x"), w = builder.parameter(source.operands[1], "w");
+      builder.set_results(*builder.add(conv, {x, w}, source.attrs));
+      z3::context context;
+      const auto term = TermReader(context, Theory::kReals).result(graph);
+      REQUIRE(term);
       for (std::int64_t linear = 0; linear < (*result)[0].elements(); ++linear) {
+        std::map<std::string, double> at;
         std::int64_t rest = linear;
         for (std::size_t d = 3; d-- > 0;) {
-          index[d] = rest % shape[d].value();
-          rest /= shape[d].value();
+          const std::int64_t extent = shape[d].value();
+          at["i" + std::to_string(d) + "<" + std::to_string(extent)] = static_cast<double>(rest % extent);
+          rest /= extent;
         }
-        if (by_lemma(source.attrs, operands[0], operands[1], index, shape) != ops::get_double((*result)[0], linear)) {
-          INFO(ops::to_string(source.operands[0]) << ops::to_string(source.operands[1]));
-          FAIL("element " << linear);
-        }
+        if (Numbers(operands, at).of(*term) == ops::get_double((*result)[0], linear)) continue;
+        FAIL("element " << linear << " of " << ops::to_string(source.operands[0]) << ops::to_string(source.operands[1])
+                        << *term);
       }
     }
   }

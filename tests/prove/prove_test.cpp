@@ -1,5 +1,6 @@
 #include "fusewright/prove/prove.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "fusewright/prove/report.hpp"
@@ -41,17 +42,19 @@ bool refuted(const std::string& text) {
   return v.kind == Kind::kRefuted;
 }
 
+/// Not only nothing found against it.
+bool sure(const Verdict& v) { return v.kind == Kind::kProved || v.kind == Kind::kExhausted; }
+
+bool holds(const std::string& text) { return sure(verdict_of(text)); }
+
 }  // namespace
 
 TEST_CASE("two signs cancel for every number", "[prove]") {
   const Verdict v = verdict_of("rewrite two-signs { match -(-x)  to x }");
-  CHECK(v.kind != Kind::kRefuted);
   CHECK(v.instances > 50);
   CHECK(v.refused == 0);
-#ifdef FUSEWRIGHT_HAVE_Z3
   CHECK(v.kind == Kind::kProved);
   CHECK(v.theory.find("IEEE") != std::string::npos);
-#endif
 }
 
 TEST_CASE("zero added to a float is refuted by minus zero, smallest shape first", "[prove]") {
@@ -64,29 +67,27 @@ TEST_CASE("zero added to a float is refuted by minus zero, smallest shape first"
 
 TEST_CASE("guards are evaluated and what they refuse is counted", "[prove]") {
   const Verdict v = verdict_of("rewrite add-zero { match x + 0  where is_integer(x)  to x }");
-  CHECK(v.kind != Kind::kRefuted);
+  CHECK(sure(v));
   CHECK(v.instances > 0);
 }
 
 TEST_CASE("a conversion that rounds is refuted", "[prove]") {
   const std::string rule = "rewrite back { match convert(convert(x) as y, dtype = t)  where dtype(x) == t, ";
   CHECK(refuted(rule + "is_float(x), is_float(y)  to x }"));
-  CHECK_FALSE(refuted(rule + "is_float(x), is_float(y), bits(y) > bits(x)  to x }"));
+  CHECK(holds(rule + "is_float(x), is_float(y), bits(y) > bits(x)  to x }"));
 }
 
 TEST_CASE("permutations are composed in the right order", "[prove]") {
   const std::string rule = "rewrite twice { match transpose(transpose(x, perm = p), perm = q)  to transpose(x, perm = ";
-  CHECK_FALSE(refuted(rule + "permute(p, q)) }"));
+  CHECK(holds(rule + "permute(p, q)) }"));
   CHECK(refuted(rule + "permute(q, p)) }"));
   CHECK(refuted(rule + "p) }"));
 }
 
 TEST_CASE("sizes that are symbols are proved where only elements move", "[prove]") {
   const Verdict v = verdict_of("rewrite r { match reshape(reshape(x), shape = s)  to reshape(x, shape = s) }");
-  CHECK(v.kind != Kind::kRefuted);
-#ifdef FUSEWRIGHT_HAVE_Z3
+  CHECK(sure(v));
   CHECK(v.theory.find("symbolic extents") != std::string::npos);
-#endif
 }
 
 TEST_CASE("a factor moves into the weights along the right axis only", "[prove]") {
@@ -94,13 +95,13 @@ TEST_CASE("a factor moves into the weights along the right axis only", "[prove]"
       "rewrite fold exactness(reassociating) { match dot(x, w) as d * broadcast(s, dims = [last], shape = r)\n"
       "let free = axes_except(w, d.rhs_batch + d.rhs_contract)\n"
       "where constant(w, s), len(free) == 1, last == rank(d) - 1, shape(s)[0] == dim(d, last), dtype(w) == dtype(d)";
-  CHECK_FALSE(refuted(rule + ", r == shape(d)  to dot(x, fold(w * s along free), ..d) }"));
+  CHECK(holds(rule + ", r == shape(d)  to dot(x, fold(w * s along free), ..d) }"));
   CHECK(refuted(rule + ", r == shape(d)  to dot(x, fold(w / s along free), ..d) }"));
 }
 
 TEST_CASE("reassociating allows rounding and nothing more", "[prove]") {
   CHECK(refuted("rewrite r { match (x + y) + z  to x + (y + z) }"));
-  CHECK_FALSE(refuted("rewrite r exactness(reassociating) { match (x + y) + z  to x + (y + z) }"));
+  CHECK(holds("rewrite r exactness(reassociating) { match (x + y) + z  to x + (y + z) }"));
   CHECK(refuted("rewrite r exactness(reassociating) { match (x + y) + z  to x + (y - z) }"));
   CHECK(refuted("rewrite r exactness(reassociating) { match rsqrt(x * x + y)  to rsqrt(x * x) }"));
 }
@@ -138,13 +139,12 @@ TEST_CASE("a name that no rule has is an error that names the nearest", "[prove]
 TEST_CASE("operators are tried with their bodies and recognised", "[prove]") {
   const Verdict v = verdict_of("op cube(x; scale = 1.0) = x * x * x * scale");
   CHECK(v.subject == Verdict::Subject::kOp);
-  CHECK(v.kind != Kind::kRefuted);
-  CHECK(v.kind != Kind::kUndecided);
+  CHECK(sure(v));
 }
 
 TEST_CASE("what is searched in part is sampled, not exhausted", "[prove]") {
   Options options;
-  options.budget = {10};
+  options.budget = {2};
   const auto verdicts = prove(rules_of("rewrite r { match min(max(x, y), z)  to min(z, max(y, x)) }"), options);
   REQUIRE(verdicts);
   const Verdict& v = (*verdicts)[0];
@@ -178,12 +178,49 @@ TEST_CASE("the regions of a fuse rule have the values of their nodes", "[prove]"
   CHECK(v.instances > 200);
 }
 
+TEST_CASE("places that are themselves gathered are read", "[prove]") {
+  CHECK(sure(verdict_of("fuse gathers kernel(loop) { match (take | take_along | gather)+ as body }")));
+}
+
 TEST_CASE("a counterexample can be pasted into the rule and is read back", "[prove]") {
   const std::string rule =
       "rewrite r exactness(reassociating) { match dot(transpose(a, perm = p), b) as d  to dot(a, b, ..d)\n";
   const Verdict v = verdict_of(rule + "}");
   REQUIRE(v.kind == Kind::kRefuted);
   CHECK(rules_of(rule + v.counterexample->reject + " }")->tests.size() == 1);
+}
+
+TEST_CASE("the sign of a zero is open only behind what chooses between zeros", "[prove]") {
+  CHECK(holds("rewrite r { match max(x, y)  to max(y, x) }"));
+  CHECK(holds("rewrite r { match exp(max(x, y))  to exp(max(y, x)) }"));
+  CHECK(refuted("rewrite r { match exp(max(x, y)) * z + 0  where is_float(x)  to exp(max(x, y)) * z }"));
+}
+
+TEST_CASE("an operator is recognised only where it has the term's value", "[prove]") {
+  const auto holds_as_operator = [](const std::string& text) {
+    for (const Verdict& v : verdicts_of(text)) {
+      INFO(to_text({v}));
+      CHECK(sure(v));
+    }
+  };
+  // A repeated operand, a number that stands twice, and an attribute that the body leaves out.
+  holds_as_operator("op share(x) = x / reduce_sum(x, axes = [0])");
+  holds_as_operator("op spread(x) = exp(x * 2 - reduce_max(x, axes = [0]) along [])");
+  holds_as_operator("op bent(x; a = 1.0) = max(x, 0) + a * min(x / a, 0)");
+  holds_as_operator("op first(x) = arg_max(x * 2, axis = 0)");
+}
+
+TEST_CASE("shipped rules are proved", "[prove]") {
+  // Few and quick ones; `fusewright prove --strict rules/` takes all.
+  Options options;
+  options.only = {"neg-of-neg", "transpose-of-transpose", "reshape-of-reshape", "add-zero", "moves", "relu"};
+  auto rules = rule::load_rules({std::string(FUSEWRIGHT_SOURCE_DIR) + "/rules"}, ops::OpTable::builtin());
+  REQUIRE(rules);
+  const auto verdicts = prove(std::make_shared<const rule::RuleSet>(*std::move(rules)), options);
+  REQUIRE(verdicts);
+  CHECK(verdicts->size() == options.only.size());
+  INFO(to_text(*verdicts));
+  CHECK(std::ranges::all_of(*verdicts, sure));
 }
 
 TEST_CASE("the same rules give the same report", "[prove]") {

@@ -5,8 +5,6 @@
 #include "src/prove/smt.hpp"
 #include "src/prove/smt_sums.hpp"
 
-#ifdef FUSEWRIGHT_HAVE_Z3
-
 namespace fusewright::prove {
 namespace {
 
@@ -89,5 +87,3 @@ TEST_CASE("contractions are linear in their weights", "[prove]") {
 }
 
 }  // namespace fusewright::prove
-
-#endif

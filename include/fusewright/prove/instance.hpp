@@ -79,9 +79,17 @@ struct Enumeration {
 using Visit = std::function<bool(const Instance&)>;
 bool enumerate(Enumeration& terms, const ops::Type& root, const Visit& visit);
 
+/// What stands for the weights of a term: made-up numbers; or values that are known to be constant and of which no more
+/// is known, of any extents.
+enum class Weights : std::uint8_t { kMadeUp, kUnknown };
+
 /// The term as a graph: variables are parameters, or constants made from their number.
-/// Errors: types that do not fit.
-Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const Instance& instance);
+/// Errors: types that do not fit; unknown weights of types that cannot count (pred).
+Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const Instance& instance,
+                              Weights weights = Weights::kMadeUp);
+
+/// A graph made with unknown weights, or what a rule made of it, with parameters for them behind its own.
+graph::Graph weights_as_parameters(const graph::Graph& graph, const Instance& instance);
 
 /// The term in the rule language, as a `reject` block.
 std::string print_reject(const ops::OpTable& table, const Instance& instance);

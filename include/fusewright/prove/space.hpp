@@ -13,6 +13,7 @@ struct Space {
   std::int64_t max_rank = 4;                      ///< of any tensor in an instance
   std::vector<std::int64_t> extents = {1, 2, 3};  ///< of an axis
   bool repeats = true;                            ///< operands of elementwise operators may be repeated as in NumPy
+  bool narrow = false;  ///< windows, cuts and pads along one axis at a time, and the plainer rows of their tables
   /// Where set, extents are symbols instead: for each new axis a fresh one, numbered by this counter, or the one that
   /// all may share, or one.
   std::uint32_t* symbols = nullptr;
@@ -39,8 +40,8 @@ Sources sources_of(const ops::OpTable& table, ops::OpId op, const ops::Type& wan
 
 /// The same from the other end: all attributes and further operand types that go with a first operand of this type.
 /// @param present  by operand: whether an optional one is given.
-std::vector<Source> uses_of(const ops::OpTable& table, ops::OpId op, const ops::Type& first,
-                            const std::vector<bool>& present, const Space& space);
+Sources uses_of(const ops::OpTable& table, ops::OpId op, const ops::Type& first, const std::vector<bool>& present,
+                const Space& space);
 
 /// Shapes of one rank over the space's extents, in lexical order.
 std::vector<ops::Shape> shapes_of_rank(std::int64_t rank, const Space& space);

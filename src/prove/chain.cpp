@@ -1,0 +1,129 @@
+#include "src/prove/chain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fusewright::prove {
+
+using graph::Graph;
+using graph::Value;
+using ops::DType;
+using ops::Type;
+using Kind = InstanceNode::Kind;
+
+namespace {
+
+class ChainBuilder {
+ public:
+  ChainBuilder(const ops::OpTable& table, const std::vector<Link>& links, Random& random, SourceCache& cache)
+      : table_(table), links_(links), random_(random), cache_(cache) {
+    space_.extents = {1, 2};
+  }
+
+  std::optional<Chain> run(const Type& root) {
+    const auto made = link(0, root);
+    if (!made) return std::nullopt;
+    out_.term.root = *made;
+    return std::move(out_);
+  }
+
+ private:
+  std::uint32_t add(InstanceNode node) {
+    out_.term.nodes.push_back(std::move(node));
+    return static_cast<std::uint32_t>(out_.term.nodes.size() - 1);
+  }
+
+  /// Recursion as deep as the chain is long.
+  std::optional<std::uint32_t> link(std::size_t i, const Type& type) {
+    if (i == links_.size()) return add({.kind = Kind::kParameter, .type = type});
+    const ops::OpId op = links_[i].op;
+    const std::vector<Source>& ways = cache_.sources(op, type, 0, operand_count(table_[op], type), space_).ways;
+    if (ways.empty()) return std::nullopt;
+    const Source& source = ways[random_.below(ways.size())];
+    const std::size_t operands = source.operands.size();
+    InstanceNode node{.kind = Kind::kApply, .type = type, .op = op, .attrs = source.attrs};
+    const std::size_t goes_on = operands == 0 ? 0 : random_.below(std::min<std::size_t>(operands, 3));
+    for (std::size_t k = 0; k < operands; ++k) {
+      if (k == goes_on) {
+        const auto below = link(i + 1, source.operands[k]);
+        if (!below) return std::nullopt;
+        node.operands.push_back(*below);
+      } else {
+        const bool again = k > goes_on && source.operands[k] == source.operands[goes_on] && random_.below(3) == 0;
+        node.operands.push_back(again ? node.operands[goes_on]
+                                      : add({.kind = Kind::kParameter, .type = source.operands[k]}));
+      }
+      const rule::Segment* segment = links_[i].segment;
+      if (segment != nullptr && k < segment->captures.size())
+        out_.captured[segment->captures[k].name] = node.operands.back();
+    }
+    return add(std::move(node));
+  }
+
+  const ops::OpTable& table_;
+  const std::vector<Link>& links_;
+  Random& random_;
+  SourceCache& cache_;
+  Space space_;
+  Chain out_;
+};
+
+}  // namespace
+
+std::size_t operand_count(const ops::OpInfo& op, const Type& result) {
+  const std::size_t named = op.operands.size();
+  if (op.operands.empty() || !op.operands.back().variadic) return named;
+  // An index for each axis; of all others two operands.
+  return op.name.starts_with("dynamic") ? named - 1 + result.shape.size() : named + 1;
+}
+
+std::optional<Chain> draw_chain(const ops::OpTable& table, const std::vector<Link>& links, const Type& root,
+                                Random& random, SourceCache& cache) {
+  return ChainBuilder(table, links, random, cache).run(root);
+}
+
+const std::vector<Type>& chain_types() {
+  static const std::vector<Type> kTypes = [] {
+    std::vector<Type> out;
+    for (const DType dtype : {DType::kF32, DType::kPred, DType::kS32, DType::kS64, DType::kF16})
+      out.push_back(Type::tensor(dtype, {2, 3}));
+    Space space;
+    space.extents = {1, 2};
+    for (std::int64_t rank = 0; rank <= 3; ++rank)
+      for (ops::Shape& shape : shapes_of_rank(rank, space)) out.push_back(Type::tensor(DType::kF32, std::move(shape)));
+    for (const ops::Shape& shape : {ops::Shape{0, 2}, {3}, {1, 2, 2, 2}})
+      out.push_back(Type::tensor(DType::kF32, shape));
+    return out;
+  }();
+  return kTypes;
+}
+
+Result<Graph> graph_of_copies(std::shared_ptr<const ops::OpTable> table, const Instance& term, std::uint32_t copies,
+                              const std::vector<std::uint32_t>& shared, std::optional<std::uint32_t> side_output) {
+  Graph graph = graph::make_graph(std::move(table), "region");
+  graph::Builder builder(graph, graph.entry);
+  std::vector<Value> results, first;
+  for (std::uint32_t copy = 0; copy < copies; ++copy) {
+    std::vector<Value> values;
+    for (std::uint32_t i = 0; i < term.nodes.size(); ++i) {
+      const InstanceNode& node = term.nodes[i];
+      if (node.kind == Kind::kParameter) {
+        const bool old = copy > 0 && std::ranges::find(shared, i) != shared.end();
+        values.push_back(old ? first[i] : builder.parameter(node.type, fmt::format("v{}_{}", i, copy)));
+        continue;
+      }
+      std::vector<Value> operands;
+      for (const std::uint32_t o : node.operands) operands.push_back(values[o]);
+      FW_TRY(const std::vector<Value> made, builder.add(node.op, std::move(operands), node.attrs));
+      values.push_back(made[node.result]);
+      const bool leaves = i == term.root || (copy == 0 && side_output == i);
+      if (leaves) results.insert(results.end(), made.begin(), made.end());
+    }
+    if (copy == 0) first = values;
+  }
+  builder.set_results(std::move(results));
+  return graph::expand_composites(graph, [](const ops::OpInfo&) { return true; });
+}
+
+}  // namespace fusewright::prove

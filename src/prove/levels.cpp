@@ -1,0 +1,79 @@
+#include "src/prove/levels.hpp"
+
+#include <fmt/format.h>
+
+namespace fusewright::prove {
+
+using ops::DType;
+using ops::Shape;
+using ops::Type;
+
+const std::vector<Level>& levels() {
+  static const std::vector<Level> kLevels = [] {
+    using enum DType;
+    const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes();
+    const std::vector<std::int64_t> from_zero = {0, 1, 2, 3}, to_three = {1, 2, 3}, to_two = {1, 2}, two = {2};
+    return std::vector<Level>{
+        {"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},
+        {"rank 1", 1, {{from_zero, all}, {to_two, all}, {to_three, kinds}, {to_two, kinds}, {to_two, one}}},
+        {"rank 2",
+         2,
+         {{from_zero, kinds},
+          {to_three, kinds},
+          {to_three, one},
+          {to_two, kinds},
+          {to_two, one},
+          {to_two, one, {{1, 2}, {2, 1}, {2, 3}}},
+          {two, one, {{2, 3}}, true, true}}},
+        {"rank 3",
+         3,
+         {{to_three, kinds},
+          {to_three, one},
+          {to_two, kinds},
+          {to_two, one},
+          {to_two, one, {{1, 2, 3}, {2, 1, 2}, {2, 2, 1}}},
+          {two, one, {{2, 2, 3}}},
+          {two, one, {{2, 2, 3}}, false},
+          {two, one, {{2, 2, 3}}, false, true}}},
+        {"rank 4",
+         4,
+         {{to_three, one},
+          {to_two, one},
+          {to_two, one, {{1, 2, 2, 3}, {2, 1, 2, 2}, {2, 2, 1, 2}}},
+          {two, one, {{1, 2, 2, 2}}},
+          {two, one, {{1, 2, 2, 2}}, false},
+          {two, one, {{1, 2, 2, 2}}, false, true}}}};
+  }();
+  return kLevels;
+}
+
+Space space_of(const Tier& tier) {
+  Space space;
+  space.extents = tier.extents;
+  space.repeats = tier.repeats;
+  space.narrow = tier.narrow;
+  return space;
+}
+
+std::vector<Type> root_types(const Level& level, const Tier& tier) {
+  const Space space = space_of(tier);
+  std::vector<Type> out;
+  for (const DType dtype : tier.dtypes)
+    for (const Shape& shape : tier.shapes.empty() ? shapes_of_rank(level.rank, space) : tier.shapes)
+      out.push_back(Type::tensor(dtype, shape));
+  return out;
+}
+
+std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, std::uint64_t one_in) {
+  std::string extents = fmt::format("{}", tier.extents.front());
+  if (tier.extents.size() > 1) extents += fmt::format("-{}", tier.extents.back());
+  if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
+  if (!tier.repeats) extents += ", none repeated";
+  if (tier.narrow) extents += ", one axis at a time";
+  const std::string dtypes =
+      tier.dtypes.size() == 1 ? std::string(ops::name(tier.dtypes[0])) : fmt::format("{} dtypes", tier.dtypes.size());
+  return fmt::format("{} (extents {}, {}): {}{}", level.name, extents, dtypes, tried,
+                     one_in > 1 ? fmt::format(" (1 in {})", one_in) : "");
+}
+
+}  // namespace fusewright::prove

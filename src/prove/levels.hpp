@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fusewright/prove/space.hpp"
+
+namespace fusewright::prove {
+
+/// One space for results of one rank. `shapes` is empty for all shapes of the rank over the extents.
+struct Tier {
+  std::vector<std::int64_t> extents;
+  std::vector<ops::DType> dtypes;
+  std::vector<ops::Shape> shapes = {};
+  bool repeats = true, narrow = false;  ///< see Space
+};
+
+/// The spaces for one rank, widest first: the first that is small enough is searched, and searched whole. The last may
+/// have kLastTimes as many terms as the others.
+struct Level {
+  std::string name;
+  std::int64_t rank;
+  std::vector<Tier> tiers;
+};
+
+constexpr std::uint64_t kLastTimes = 4;
+inline std::uint64_t most_terms(const Level& level, const Tier& tier, std::uint64_t budget) {
+  return &tier == &level.tiers.back() ? kLastTimes * budget : budget;
+}
+
+/// Ranks 0 to 4: small ranks with every dtype and with nothing in an axis; all ranks with one dtype of each kind, then
+/// with f32 alone.
+const std::vector<Level>& levels();
+
+/// The tier, as operators are asked for their ways.
+Space space_of(const Tier& tier);
+
+/// Types that results have in the space.
+std::vector<ops::Type> root_types(const Level& level, const Tier& tier);
+
+/// "rank 2 (extents 0-3, 3 dtypes): 1234"; what was tried in part says so.
+std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, std::uint64_t one_in);
+
+}  // namespace fusewright::prove
