@@ -74,6 +74,9 @@ ExprId KernelBuilder::var(VarId var) {
 }
 
 ExprId KernelBuilder::load(BufferId buffer, ExprId index) {
+  // Only loops that do not turn and branches not taken read a tensor of nothing: no clamped index is inside.
+  if (const Buffer& from = kernel_[buffer]; from.elements == 0)
+    return ops::is_float(from.dtype) ? number(from.dtype, 0) : integer(from.dtype, 0);
   Expr e;
   e.kind = Expr::Kind::kLoad;
   e.dtype = kernel_[buffer].dtype;

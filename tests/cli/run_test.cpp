@@ -177,6 +177,25 @@ TEST_CASE("a rule that is false by one part in ten thousand is found", "[cli]") 
   CHECK(ran.err.find("rounding moves it by") != std::string::npos);
 }
 
+TEST_CASE("a sum, a product and a convolution over nothing are zero", "[cli]") {
+  Scratch scratch;
+  const std::string model = scratch.write(
+      "m.hlo",
+      "HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+      "ENTRY e {\n  x = f32[9,0] parameter(0)\n  y = f32[0,8] parameter(1)\n"
+      "  image = f32[1,3,2,0] parameter(2)\n  w = f32[4,3,1,2] parameter(3)\n"
+      "  many = f32[3,2,3,0,2] parameter(4)\n  zero = f32[] constant(0)\n  n = f32[9,0] negate(x)\n"
+      "  d = f32[9,8] dot(n, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  c = f32[1,4,2,2] convolution(image, w), window={size=1x2 pad=0_0x1_2}, dim_labels=bf01_oi01->bf01\n"
+      "  s = f32[2,3,2] reduce(many, zero), dimensions={0,3}, to_apply=add\n"
+      "  ROOT t = (f32[9,8], f32[1,4,2,2], f32[2,3,2]) tuple(d, c, s)\n}\n");
+  for (const char* options : {" --check", " --check --no-fuse", " --check --device sim"}) {
+    const Ran ran = run("run " + model + options);
+    INFO(options << "\n" << ran.err);
+    CHECK(ran.code == 0);
+  }
+}
+
 TEST_CASE("a batch of nothing runs", "[cli]") {
   CHECK(run("run " + example("digits/model.onnx") + " --dim batch=0").code == 0);
 }

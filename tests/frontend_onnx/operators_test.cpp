@@ -33,6 +33,18 @@ TEST_CASE("elements of 2, 4 and 8 bits are carried in wider dtypes", "[onnx]") {
   CHECK(values(kFloat8E4M3, {0x7e, 0x01, 0xb8}, 3) == std::vector<double>{448, 0x1p-9, -1});
 }
 
+TEST_CASE("a length of integers is an integer", "[onnx]") {
+  Model model(13);
+  model.ints("x", {3, 4, -5}).output("y").node("ReduceL2", {"x"}, {"y"});
+  const auto graph = load(model);
+  INFO(error_of(graph));
+  REQUIRE(graph.has_value());
+  const auto results = interpret::evaluate(*graph, {});
+  REQUIRE(results.has_value());
+  CHECK((*results)[0].dtype == ops::DType::kS64);
+  CHECK(ops::get_int((*results)[0], 0) == 7);  // of 7.07
+}
+
 TEST_CASE("casts to narrow types round, wrap and saturate", "[onnx]") {
   const auto cast = [](int type, float x, std::int64_t saturate) {
     Model model(21);

@@ -28,6 +28,10 @@ Values reduce(Call& c, std::int64_t since) {
     if (target == "reduce_max") target = "reduce_or";
     if (target == "reduce_min") target = "reduce_and";
   }
+  const DType dtype = c.e.dtype(c.in(0));
+  const bool real = target == "reduce_l2" || target == "reduce_log_sum" || target == "reduce_log_sum_exp";
+  if (real && !ops::is_float(dtype))  // of integers, without what stands behind the point
+    return {c.e.convert(c.e.reduce(target, c.e.convert(c.in(0), DType::kF64), axes, keep), dtype)};
   return {c.e.reduce(target, c.in(0), axes, keep)};
 }
 Values reduce_sum(Call& c) { return reduce(c, 13); }
