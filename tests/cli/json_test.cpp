@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "program.hpp"
+#include "watched.hpp"
 
 // docs/JSON.md against what the commands print.
 
@@ -57,14 +57,11 @@ Section joined(const Section& a, const Section& b) {
 }
 
 /// Every field printed is documented; every field that is always there was printed by one of them.
-void check_section(const Section& section, const std::vector<std::string>& commands, int code = 0) {
+void check_printed(const Section& section, const std::vector<json>& objects) {
   Paths seen;
-  for (const std::string& command : commands) {
-    const Ran ran = run(command);
-    INFO(command << "\n" << ran.err);
-    REQUIRE(ran.code == code);
+  for (const json& object : objects) {
     Paths paths;
-    collect(ran.json(), "", paths);
+    collect(object, "", paths);
     for (const std::string& path : paths) {
       INFO("undocumented: " << path);
       CHECK((section.always.contains(path) || section.sometimes.contains(path)));
@@ -75,6 +72,17 @@ void check_section(const Section& section, const std::vector<std::string>& comma
     INFO("never printed: " << path);
     CHECK(seen.contains(path));
   }
+}
+
+void check_section(const Section& section, const std::vector<std::string>& commands, int code = 0) {
+  std::vector<json> objects;
+  for (const std::string& command : commands) {
+    const Ran ran = run(command);
+    INFO(command << "\n" << ran.err);
+    REQUIRE(ran.code == code);
+    objects.push_back(ran.json());
+  }
+  check_printed(section, objects);
 }
 
 const std::string kDigits = example("digits/model.onnx") + " --dim batch=8 --json";
@@ -130,16 +138,51 @@ TEST_CASE("the JSON of audit is as documented", "[cli][json]") {
 TEST_CASE("the JSON of check, test, fmt, compile and print is as documented", "[cli][json]") {
   Scratch scratch;
   const std::string rules = (source_dir() / "rules/fusion.fuse").string();
+  const std::string halves =
+      scratch.write("halves.fuse",
+                    "rewrite halves exactness(reassociating) {\n  match x / 2\n  where is_float(x)\n"
+                    "  to x * 0.5\n  test { x: f32[4]  match x / 2  to x * 0.5 }\n"
+                    "  reject { x: f32[4]  match x / 3 }\n}\n");
   const std::string slips = scratch.write("slips.fuse",
                                           "rewrite slip exactness(factoring) {\n  match -(-x)\n  where rank(x) == 1, "
                                           "rank(x) == 2\n  to x\n}\n");
   check_section(documented("## check"), {"check " + rules + " --json", "check " + slips + " --json"});
-  check_section(documented("## test"), {"test " + rules + " --json"});
+  check_section(documented("## test"), {"test " + halves + " --json"});
   check_section(documented("## extract"), {"extract " + (source_dir() / "examples/egraph.json").string() + " --json"});
   check_section(documented("## fmt"), {"fmt --check " + rules + " --json"});
   check_section(documented("## compile"),
                 {"compile " + view_model(scratch) + " --json --limit nodes=1 -o " + scratch.file("out")});
   check_section(documented("## print"), {"print " + kDigits, "print " + kDigits + " --after"});
+}
+
+TEST_CASE("the JSON of prove is as documented", "[cli][json]") {
+  Scratch scratch;
+  const std::string wrong = scratch.write("wrong.fuse",
+                                          "rewrite wrong exactness(reassociating) {\n  match x + 0\n  to x + x\n}\n"
+                                          "op twice(x) = x + x\n");
+  check_section(documented("## prove"), {"prove " + wrong + " --json"}, 1);
+}
+
+TEST_CASE("the JSON of watch is as documented", "[cli][json]") {
+  Scratch scratch;
+  const std::string file = scratch.write("rules/mine.fuse", "# nothing yet\n");
+  Watched watch({example("elementwise.hlo"), "--rules", scratch.file("rules"), "--json"});
+  std::vector<json> events{watch.event()};
+  for (const char* text : {"fuse elementwise kernel(loop) {\n  match exp+ as body\n}\n", "fuse\n", "# nothing\n"}) {
+    scratch.write("rules/mine.fuse", text);
+    events.push_back(watch.event_of(file));
+  }
+  const Section errors = documented("## Errors");
+  Section section = documented("## watch");
+  section.always.erase("diagnostics[]");
+  for (const Paths* from : {&errors.always, &errors.sometimes})
+    for (const std::string& path : *from)
+      if (path.starts_with("diagnostics[].")) section.sometimes.insert(path);
+  for (const std::string& path : Paths(section.sometimes))
+    if (const std::string added = "added[]."; path.starts_with(added))
+      for (const char* list : {"removed[].", "changed[].before.", "changed[].after."})
+        section.sometimes.insert(list + path.substr(added.size()));
+  check_printed(section, events);
 }
 
 TEST_CASE("warnings are data too, and end with 1 only where that is asked for", "[cli][json]") {

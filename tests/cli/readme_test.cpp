@@ -26,29 +26,55 @@ std::vector<std::string> blocks(const std::string& fence) {
   return found;
 }
 
+/// The block with these words in it.
+std::string block_with(const std::string& words) {
+  for (const std::string& block : blocks("```"))
+    if (block.find(words) != std::string::npos) return block;
+  FAIL("the README has no block with '" << words << "'");
+  return {};
+}
+
 }  // namespace
 
-TEST_CASE("every command of the README does what it should", "[cli]") {
+TEST_CASE("every command of the README does what it should", "[cli][readme]") {
   Scratch scratch;
   for (const char* name : {"examples", "rules"})
     std::filesystem::create_directory_symlink(source_dir() / name, scratch.file(name));
   std::filesystem::create_directories(scratch.file("build"));
   std::filesystem::create_symlink(FUSEWRIGHT_PROGRAM, scratch.file("build/fusewright"));
-  for (const std::string& block : blocks("```"))
-    if (block.find("\nrewrite ") != std::string::npos) scratch.write("my-rules/shrink.fuse", block);
-  REQUIRE(std::filesystem::exists(scratch.file("my-rules/shrink.fuse")));
+  scratch.write("my-rules/shrink.fuse", block_with("\nrewrite "));
   std::size_t commands = 0;
   for (const std::string& block : blocks("```sh")) {
     std::istringstream lines(block);
     for (std::string line; std::getline(lines, line);) {
       REQUIRE(line.starts_with("build/fusewright "));
       ++commands;
-      const std::string command =
-          "cd " + scratch.file("") + " && { " + line + "\n} >" + scratch.file("log") + " 2>&1 </dev/null";
+      scratch.write("command", "set -o pipefail\ncd " + scratch.file("") + "\n" + line + "\n");
+      const std::string command = "bash " + scratch.file("command") + " >" + scratch.file("log") + " 2>&1 </dev/null";
       const int status = std::system(command.c_str());
       INFO(line << "\n" << read(scratch.file("log")));
       CHECK(status == 0);
     }
   }
   CHECK(commands >= 10);
+}
+
+TEST_CASE("the audit that the README shows is what audit prints", "[cli][readme]") {
+  const Ran ran = run("audit " + example("digits/model.onnx") + " --dim batch=200 --device-file x86-avx2");
+  REQUIRE(ran.code == 0);
+  INFO(ran.out);
+  CHECK(ran.out.find("\n" + block_with("ends at\n") + "\n") != std::string::npos);
+}
+
+TEST_CASE("the README's rule without its first guard is refuted by a u8", "[cli][readme]") {
+  Scratch scratch;
+  std::string rules = block_with("\nrewrite ");
+  const std::string guard = "is_float(x), ";
+  REQUIRE(rules.find(guard) != std::string::npos);
+  rules.erase(rules.find(guard), guard.size());
+  const Ran ran = run("prove " + scratch.write("shrink.fuse", rules) + " --rule soft-threshold-twice");
+  INFO(ran.out);
+  CHECK(ran.code == 1);
+  CHECK(ran.out.find("refuted") != std::string::npos);
+  CHECK(ran.out.find("x: u8") != std::string::npos);
 }
