@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "options.hpp"
+#include "terminal.hpp"
 
 namespace fusewright::cli {
 
@@ -29,7 +30,10 @@ Result<int> audit(const AuditArguments& args) {
     page = audit::overview(subject);
   }
   if (options.progress) options.progress("");
-  fmt::print("{}", args.model.json ? page.json.dump(2) + '\n' : page.text);
+  if (args.model.json)
+    print_json(page.json);
+  else
+    fmt::print("{}", page.text);
   return kOk;
 }
 

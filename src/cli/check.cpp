@@ -53,7 +53,7 @@ Result<int> check(const CheckArguments& args) {
                                          {"operators", operators},
                                          {"examples", rules->tests.size()},
                                          {"warnings", to_json(findings)}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
   } else {
     fmt::print("{} rewrites, {} fuse rules, {} operators, {} examples (with the library)\n", rewrites,
                rules->fuses.size(), operators, rules->tests.size());

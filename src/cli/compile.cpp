@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "fusewright/driver/package.hpp"
 #include "options.hpp"
+#include "terminal.hpp"
 
 namespace fusewright::cli {
 
@@ -38,7 +39,7 @@ Result<int> execute(const CompileArguments& args) {
         {"model", model.model},          {"target", target.name}, {"manifest", args.output + "/manifest.json"},
         {"groups", c.kernels.size()},    {"kernels", launches},   {"bytes_written", bytes},
         {"stop_reasons", c.stop_reasons}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
   } else {
     fmt::print("{}: {} kernels ({} launches) for {}, {} bytes\n", args.output, c.kernels.size(), launches, target.name,
                bytes);

@@ -66,7 +66,7 @@ void print_json(const extract::NamedProblem& named, const extract::DagSolution& 
   for (std::size_t c = 0; c < named.classes.size(); ++c)  // names are unique: no search for each of thousands
     if (const std::int32_t n = solution.choice[c]; n >= 0)
       choices.emplace_back(named.classes[c], named.nodes[c][static_cast<std::size_t>(n)]);
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  cli::print_json(json);
 }
 
 Result<int> extract_file(const ExtractArguments& args) {

@@ -91,8 +91,7 @@ void print_json(const std::vector<Formatted>& results) {
     if (r.error) file["diagnostics"] = to_json(r.error->diagnostics);
     files.push_back(std::move(file));
   }
-  fmt::print("{}\n", nlohmann::ordered_json{{"files", std::move(files)}}.dump(
-                         2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  cli::print_json({{"files", std::move(files)}});
 }
 
 Result<int> format(const FormatArguments& args) {

@@ -71,9 +71,14 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())
       if (!option->get_positional()) names.push_back(option->get_name());
-    message = word.starts_with('-') ? fmt::format("no option '{}'{}", word, did_you_mean(word, names))
-                                    : fmt::format("unexpected argument '{}'", extras.front());
+    const bool known = std::find(names.begin(), names.end(), word) != names.end();  // it stands behind a `--`
+    message = word.starts_with('-') && !known ? fmt::format("no option '{}'{}", word, did_you_mean(word, names))
+                                              : fmt::format("unexpected argument '{}'", extras.front());
   }
+  for (const CLI::Option* option : command.get_options())
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && option->get_items_expected_max() == 1 &&
+        option->count() > 1)
+      message = fmt::format("{} is given {} times", option->get_name(), option->count());
   const std::string name = given.empty() ? app.get_name() : app.get_name() + ' ' + command.get_name();
   return fail(fmt::format("{} (`{} --help` lists what there is)", message, name)).error();
 }
@@ -83,7 +88,13 @@ Status check_command(const CLI::App& app, int argc, char** argv) {
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (argc < 2) return fail(fmt::format("a command is missing (there are {})", fmt::join(names, ", ")));
   const std::string given = argv[1];
-  if (given.starts_with('-') || std::find(names.begin(), names.end(), given) != names.end()) return {};
+  if (given.starts_with('-')) {
+    const std::vector<std::string> options{"-h", "--help", "--version"};
+    if (std::find(options.begin(), options.end(), given) != options.end()) return {};
+    return fail(fmt::format("a command is missing before '{}' (there are {}){}", given, fmt::join(names, ", "),
+                            did_you_mean(given, options)));
+  }
+  if (std::find(names.begin(), names.end(), given) != names.end()) return {};
   return fail(
       fmt::format("no command '{}' (there are {}){}", given, fmt::join(names, ", "), did_you_mean(given, names)));
 }

@@ -28,7 +28,7 @@ cli::Outcome run(int argc, char** argv) {
   app.footer(
       "\n`fusewright COMMAND --help` lists a command's options, with examples.\n"
       "Exit codes: 0 done, 1 a wrong result or failed check, 2 bad input or usage,\n"
-      "3 out of memory or time with no plan.");
+      "3 out of memory, or of time with no plan, or of room for what is written.");
   cli::add_run(app, outcome);
   cli::add_bench(app, outcome);
   cli::add_audit(app, outcome);
@@ -54,6 +54,7 @@ cli::Outcome run(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::kResource, "out of memory");
   } catch (const std::runtime_error& error) {  // of the thread libraries, where the system has no more threads
+    FW_TRY_STATUS(cli::finish_output());       // or of printing
     return fail(ErrorKind::kResource, error.what());
   }
   return outcome;
@@ -62,11 +63,14 @@ cli::Outcome run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::open_standard_streams();
   std::signal(SIGINT, end_at_once);
   std::signal(SIGTERM, end_at_once);
   const cli::Outcome outcome = run(argc, argv);
   const bool json = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
-  const int exit = outcome ? *outcome : cli::report(outcome.error(), json);
+  int exit = outcome ? *outcome : cli::report(outcome.error(), json);
+  if (outcome)
+    if (const Status arrived = cli::finish_output(); !arrived) exit = cli::report(arrived.error(), false);
   if (exit == cli::kNoResources) {  // libraries that tidy up at exit may wait for memory for ever
     std::fflush(nullptr);
     std::_Exit(exit);

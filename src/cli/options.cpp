@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include "help.hpp"
@@ -39,6 +40,14 @@ Result<std::pair<std::string, std::string>> assignment(const std::string& option
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
+/// Errors: the name has another value already.
+template <class Map>
+Status assign(const std::string& option, Map& into, const std::string& name, typename Map::mapped_type value) {
+  if (const auto [at, fresh] = into.emplace(name, value); !fresh && at->second != value)
+    return fail(fmt::format("{}: '{}' is given two values", option, name));
+  return {};
+}
+
 Result<std::int64_t> extent(const std::string& option, const std::string& text) {
   const auto value = number<std::int64_t>(text);
   if (!value || *value < 0) return fail(fmt::format("{}: '{}' is not a size", option, text));
@@ -50,12 +59,14 @@ Status read_limits(const std::vector<std::string>& texts, saturate::Limits& limi
   std::vector<std::string> parts;
   for (const std::string& text : texts)
     for (std::string& part : split(text, ',')) parts.push_back(std::move(part));
+  std::map<std::string, double> given;
   for (const std::string& part : parts) {
     FW_TRY(const auto pair, assignment("--limit", part));
     const auto& [name, value] = pair;
     const auto amount = number<double>(value);
     if (!amount || !(*amount >= 0) || *amount > 1e18)
       return fail(fmt::format("--limit {}: '{}' is not an amount", name, value));
+    FW_TRY_STATUS(assign("--limit", given, name, *amount));
     if (name == "nodes")
       limits.nodes = static_cast<std::uint64_t>(*amount);
     else if (name == "iterations")
@@ -71,13 +82,17 @@ Status read_limits(const std::vector<std::string>& texts, saturate::Limits& limi
   return {};
 }
 
-std::vector<std::pair<std::string, std::string>> input_files(const ModelArguments& a) {
+Result<std::vector<std::pair<std::string, std::string>>> input_files(const ModelArguments& a) {
   std::vector<std::pair<std::string, std::string>> files;
+  std::map<std::string, std::string> given;
   for (const std::string& text : a.inputs) {
     const std::size_t at = text.find('=');
+    if (at == 0 || at + 1 == text.size())
+      return fail(fmt::format("--input {}: expected NAME=FILE.npy or INDEX=FILE.npy", text));
     // A bare file name is input 0.
     files.emplace_back(at == std::string::npos ? "0" : text.substr(0, at),
                        at == std::string::npos ? text : text.substr(at + 1));
+    FW_TRY_STATUS(assign("--input", given, files.back().first, files.back().second));
   }
   return files;
 }
@@ -172,21 +187,26 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
   o.freeze = a.freeze;
   o.random_weights = a.random_weights;
   o.seed = a.seed;
-  FW_TRY(o.exactness, rule::parse_exactness(a.exactness));
+  Result<rule::Exactness> exactness = rule::parse_exactness(a.exactness);
+  if (!exactness) return std::unexpected(with_context(std::move(exactness).error(), "--exactness"));
+  o.exactness = *exactness;
   for (const std::string& text : a.shapes) {
     FW_TRY(const auto pair, assignment("--shape", text));
-    std::vector<std::int64_t>& extents = o.shapes[pair.first];
+    std::vector<std::int64_t> extents;
     for (const std::string& part : split(pair.second, ',')) {
       FW_TRY(const std::int64_t value, extent("--shape " + pair.first, part));
       extents.push_back(value);
     }
+    FW_TRY_STATUS(assign("--shape", o.shapes, pair.first, std::move(extents)));
   }
   for (const std::string& text : a.dims) {
     FW_TRY(const auto pair, assignment("--dim", text));
-    FW_TRY(o.dims[pair.first], extent("--dim " + pair.first, pair.second));
+    FW_TRY(const std::int64_t value, extent("--dim " + pair.first, pair.second));
+    FW_TRY_STATUS(assign("--dim", o.dims, pair.first, value));
   }
   FW_TRY_STATUS(read_limits(a.limits, o.limits));
-  FW_TRY(o.inputs, driver::read_inputs(input_files(a)));
+  FW_TRY(const auto files, input_files(a));
+  FW_TRY(o.inputs, driver::read_inputs(files));
   if (!a.data.empty()) {
     FW_TRY(o.data, driver::read_data(a.data));
   }

@@ -8,6 +8,7 @@
 #include "fusewright/frontend/hlo/export.hpp"
 #include "fusewright/graph/algorithms.hpp"
 #include "options.hpp"
+#include "terminal.hpp"
 
 namespace fusewright::cli {
 
@@ -85,7 +86,7 @@ Result<int> print(const PrintArguments& args) {
     nlohmann::ordered_json json = {{"model", args.model.model}};
     if (!before.empty()) json["before"] = before;
     if (!after.empty()) json["after"] = after;
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
   } else {
     fmt::print("{}{}{}", before, both && !args.dot ? "// -----\n" : "", after);
   }

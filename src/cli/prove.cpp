@@ -62,7 +62,7 @@ Result<int> prove_rules(const ProveArguments& args) {
   FW_TRY(const std::vector<prove::Verdict> verdicts, prove::prove(rules, options));
   if (progress) progress("");
   if (args.json)
-    fmt::print("{}\n", prove::to_json(verdicts).dump(2));
+    print_json(prove::to_json(verdicts));
   else
     fmt::print("{}", prove::to_text(verdicts));
   for (const prove::Verdict& v : verdicts) {

@@ -136,7 +136,7 @@ Result<int> execute(const RunArguments& args) {
   if (options.progress) options.progress("");
 
   if (args.model.json)
-    fmt::print("{}\n", to_json(args, c, out).dump(2));
+    print_json(to_json(args, c, out));
   else
     print_text(args, c, out);
   if (out.check)

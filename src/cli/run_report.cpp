@@ -105,8 +105,9 @@ void print_text(const RunArguments& args, const driver::Compilation& c, const Ru
   }
   double seconds = 0;
   for (const runtime::GroupRun& group : report.groups) seconds += group.seconds;
-  fmt::print("{} kernels, {} bytes, {}\n", launches(c), audit::planned_bytes(*c.plan), human_seconds(seconds));
-  fmt::print("every operator alone: {} kernels, {} bytes\n", c.plan->unfused_kernels, c.plan->unfused_bytes);
+  const auto kernels = [](std::int64_t n) { return fmt::format("{} {}", n, n == 1 ? "kernel" : "kernels"); };
+  fmt::print("{}, {} bytes, {}\n", kernels(launches(c)), audit::planned_bytes(*c.plan), human_seconds(seconds));
+  fmt::print("every operator alone: {}, {} bytes\n", kernels(c.plan->unfused_kernels), c.plan->unfused_bytes);
   for (const std::string& reason : c.stop_reasons) fmt::print("stopped: {}\n", reason);
   if (args.bench)
     fmt::print("median {}, least {} of {} runs; compiled in {}\n", human_seconds(report.seconds_median()),

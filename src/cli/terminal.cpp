@@ -1,11 +1,14 @@
 #include "terminal.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -152,12 +155,30 @@ int report(const Error& error, bool json) {
     add_place(object, error.diagnostics.front().span);
     object["exit_code"] = exit_code(error.kind);
     object["diagnostics"] = to_json(error.diagnostics);
-    fmt::print("{}\n", object.dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(object);
   }
   return exit_code(error.kind);
 }
 
+void print_json(const Json& json, int indent) {
+  const std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
 void print_warning(const std::string& text) { std::fputs(paint_severities(text).c_str(), stderr); }
+
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF)  // the other way round, so that using it is an error
+      (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+Status finish_output() {
+  errno = 0;  // stays so where it was an earlier write that failed
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+  return fail(ErrorKind::kResource, "cannot write to standard output" + why);
+}
 
 std::function<void(const std::string&)> progress_line() {
   if (isatty(STDERR_FILENO) == 0) return {};

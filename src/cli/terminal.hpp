@@ -19,8 +19,15 @@ std::string paint(std::FILE* stream, Colour colour, std::string_view text);
 int report(const Error& error, bool json);
 /// Place, message, notes and suggestion of each.
 nlohmann::ordered_json to_json(const std::vector<Diagnostic>& diagnostics);
+/// One value and a line break on stdout; what is no UTF-8 in names and paths is replaced, as JSON has no form for it.
+void print_json(const nlohmann::ordered_json& json, int indent = 2);
 /// Prints a warning, as print_diagnostic gives it, to stderr.
 void print_warning(const std::string& text);
+
+/// A closed stream would hand its number to the next file that is opened, which would then be printed into.
+void open_standard_streams();
+/// Errors: kResource, what was printed to stdout did not arrive.
+Status finish_output();
 
 /// A line on the terminal that names the phase of work that takes longer than a second, with the seconds gone by;
 /// silent where stderr is not a terminal. The line is cleared by an empty phase, and when the last copy is gone.

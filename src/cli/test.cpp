@@ -45,10 +45,7 @@ Result<int> test(const TestArguments& args) {
                  r.span.valid() ? fmt::format("{}:{}: ", r.span.source->name, line_column(r.span).line) : "", r.reason);
   }
   if (args.json)
-    fmt::print("{}\n",
-               nlohmann::ordered_json{
-                   {"passed", results.size() - failed}, {"failed", failed}, {"examples", std::move(examples)}}
-                   .dump(2));
+    print_json({{"passed", results.size() - failed}, {"failed", failed}, {"examples", std::move(examples)}});
   else
     fmt::print("{} passed, {} failed\n", results.size() - failed, failed);
   return failed == 0 ? kOk : kWrong;

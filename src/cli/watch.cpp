@@ -52,8 +52,6 @@ Json group_json(const plan::Group& group) {
           {"seconds_estimated", audit::number(group.seconds_estimated)}};
 }
 
-void print_json(const Json& event) { fmt::print("{}\n", event.dump(-1, ' ', false, Json::error_handler_t::replace)); }
-
 Json plan_json(const Planned* before, const Planned& after, const std::vector<std::string>& files) {
   Json event = {{"event", "plan"}, {"files", files}, {"seconds", after.seconds}};
   for (const auto& [phase, seconds] : after.phases) event["phases"][phase] = seconds;
@@ -158,7 +156,8 @@ class Watch {
         print_json({{"event", "error"},
                     {"files", changed},
                     {"kept", last_.has_value()},
-                    {"diagnostics", to_json(c.error().diagnostics)}});
+                    {"diagnostics", to_json(c.error().diagnostics)}},
+                   -1);
       report(c.error(), false);
       if (!args_.json) fmt::print("{}\n", last_ ? "the last plan is kept" : "no plan yet");
       return {};
@@ -166,7 +165,7 @@ class Watch {
     Planned now{c->plan, c->phases, c->stop_reasons, std::chrono::duration<double>(Clock::now() - start).count()};
     const Planned* before = last_ ? &*last_ : nullptr;
     if (args_.json)
-      print_json(plan_json(before, now, changed));
+      print_json(plan_json(before, now, changed), -1);
     else
       print_text(before, now, changed);
     last_ = std::move(now);

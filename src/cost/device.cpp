@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -53,8 +54,18 @@ Status check_device(const Device& device, const std::string& path) {
   if (!(device.unit_rate > 0) || !(device.contraction_flops > 0)) return bad("rates must be positive");
   if (!(device.launch_seconds >= 0)) return bad("'launch_seconds' must not be negative");
   if (!(device.handoff_seconds >= 0)) return bad("'handoff_seconds' must not be negative");
-  if (device.parallelism_for_peak < 1 || device.shape.cores < 1)
+  const schedule::Target& shape = device.shape;
+  if (device.parallelism_for_peak < 1 || shape.cores < 1)
     return bad("'cores' and 'parallelism_for_peak' must be positive");
+  if ((shape.family == schedule::Target::Family::kGpu) != device.target.starts_with("nvptx:"))
+    return bad("'target' must be nvptx:sm_NN where 'family' is gpu, x86 where it is cpu");
+  if (shape.vector_bits < 64 || shape.vector_bits > 2048 || !std::has_single_bit(unsigned(shape.vector_bits)))
+    return bad("'vector_bits' must be a power of two from 64 to 2048");
+  if (shape.vector_registers < 8 || shape.vector_registers > 1024) return bad("'vector_registers' must be 8 to 1024");
+  if (shape.warp != 32 || shape.max_threads < 32 || shape.max_threads > 1024)
+    return bad("'warp' must be 32, 'max_threads' 32 to 1024");
+  for (const std::int64_t size : {shape.l1_bytes, shape.l2_bytes, shape.registers, shape.shared_bytes})
+    if (size < 1024 || size > std::int64_t{1} << 40) return bad("sizes in 'shape' must be 1024 to 2^40");
   for (const auto& [dtype, factor] : device.dtype_factor) {
     if (!ops::dtype_from_name(dtype)) return bad("'dtype_factor' names an unknown dtype");
     if (!(factor > 0)) return bad("'dtype_factor' must be positive");
@@ -65,8 +76,10 @@ Status check_device(const Device& device, const std::string& path) {
 }  // namespace
 
 Result<Device> load_device(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return fail(fmt::format("cannot read device file {}", path));
+  std::error_code error;
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(path, error)) file.open(path);
+  if (!file.is_open()) return fail(fmt::format("cannot read device file {}", path));
   try {
     Device device = read_device(Json::parse(file));
     FW_TRY_STATUS(check_device(device, path));

@@ -1,5 +1,8 @@
 #include "fusewright/driver/compile.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 
 #include "fusewright/extract/extract.hpp"
@@ -38,8 +41,24 @@ class Phases {
 
 Result<cost::Device> device_for(const CompileOptions& options, const Backend& backend) {
   const std::string& name = options.device_file.empty() ? backend.device : options.device_file;
-  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
-  return cost::load_device(path ? name : devices_folder() + "/" + name + ".json");
+  if (name.find('/') != std::string::npos || name.ends_with(".json")) return cost::load_device(name);
+  const std::vector<std::string> names = cost::device_names(devices_folder());
+  if (!names.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
+    const std::string near = nearest(name, names);
+    return fail(fmt::format("--device-file: no description '{}' (there are {}, and any file named .json){}", name,
+                            fmt::join(names, ", "), near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  }
+  return cost::load_device(devices_folder() + "/" + name + ".json");
+}
+
+/// Audits plan for any machine; kernels are of the backend's family.
+Status check_family(const CompileOptions& options) {
+  FW_TRY(const Backend* backend, find_backend(options.device));
+  FW_TRY(const cost::Device device, device_for(options, *backend));
+  const bool gpu = device.shape.family == schedule::Target::Family::kGpu;
+  if (gpu == (backend->family == kernel::TargetFamily::kGpu)) return {};
+  return fail(fmt::format("--device-file: '{}' describes a {}, the kernels are for a {}", device.name,
+                          gpu ? "GPU" : "CPU", gpu ? "CPU" : "GPU"));
 }
 
 Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Phases& phases) {
@@ -124,6 +143,7 @@ Result<Compilation> plan_imported(const CompileOptions& options, std::shared_ptr
 }
 
 Result<Compilation> compile(const CompileOptions& options) {
+  FW_TRY_STATUS(check_family(options));
   FW_TRY(Compilation c, plan(options));
   FW_TRY_STATUS(frontend_hlo::check_constants_known(c.imported));
   Phases phases(options, c);

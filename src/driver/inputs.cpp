@@ -41,7 +41,9 @@ Result<std::map<std::string, TensorHandle>> read_inputs(const std::vector<std::p
 
 Result<std::map<std::int64_t, TensorHandle>> read_data(const std::string& folder) {
   std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) return fail(fmt::format("{}: no such folder", folder));
+  if (!std::filesystem::is_directory(folder, error))
+    return fail(fmt::format("--data {}: {}", folder,
+                            std::filesystem::exists(folder, error) ? "is not a folder" : "no such folder"));
   std::map<std::int64_t, TensorHandle> given;
   // Gaps are allowed: an input without a file gets its default or is made up.
   constexpr std::size_t kMost = 100'000, kLongestGap = 1000;
@@ -53,6 +55,8 @@ Result<std::map<std::int64_t, TensorHandle>> read_data(const std::string& folder
     FW_TRY(Tensor tensor, read_tensor(path));
     given[static_cast<std::int64_t>(n)] = std::make_shared<const Tensor>(std::move(tensor));
   }
+  if (given.empty() && numbered(folder, "output", 0).empty())
+    return fail(fmt::format("--data {}: the folder has no input_N or output_N (.npy or .pb)", folder));
   return given;
 }
 

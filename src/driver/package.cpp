@@ -111,7 +111,7 @@ class Packer {
     manifest["target"] = target_.name;
     manifest["family"] = target_.nvptx ? "nvptx" : "x86";
     manifest["kernels"] = std::move(kernels_);
-    FW_TRY_STATUS(folder_.write("manifest.json", manifest.dump(2) + "\n"));
+    FW_TRY_STATUS(folder_.write("manifest.json", manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
     return folder_.bytes();
   }
 

@@ -60,6 +60,52 @@ TEST_CASE("files that are not what they should be are named, and devices are not
   refused("compile " + kElementwise + " -o ''", "expected a value");
 }
 
+TEST_CASE("a folder of data without any is refused", "[cli]") {
+  Scratch scratch;
+  refused("run " + kElementwise + " --data " + scratch.file(""), "the folder has no input_N or output_N");
+  refused("run " + kElementwise + " --data " + scratch.file("none"), "no such folder");
+  refused("run " + kElementwise + " --data " + kElementwise, "is not a folder");
+}
+
+TEST_CASE("a machine that the kernels are not for is refused, a name of none says what there is", "[cli]") {
+  Scratch scratch;
+  refused("run " + kElementwise + " --device-file h200", "'h200' describes a GPU, the kernels are for a CPU");
+  refused("run " + kElementwise + " --device sim --device-file x86-avx2", "the kernels are for a GPU");
+  refused("compile " + kElementwise + " --device-file a100 -o " + scratch.file("out"), "the kernels are for a CPU");
+  CHECK(run("audit " + kElementwise + " --device-file h200").code == 0);
+  refused("audit " + kElementwise + " --device-file h20", "did you mean 'h200'?");
+  refused("audit " + kElementwise + " --device-file " + scratch.file(""), "cannot read device file");
+}
+
+TEST_CASE("names that are no UTF-8 do not break JSON", "[cli]") {
+  Scratch scratch;
+  const std::string model = scratch.write("m\xff.hlo", read(kElementwise));
+  for (const std::string& command :
+       std::vector<std::string>{"run", "audit", "print", "compile -o " + scratch.file("out\xff")}) {
+    const Ran ran = run(command + " --json " + model);
+    INFO(command << ran.err);
+    REQUIRE(ran.code == 0);
+    CHECK(ran.json()["model"].get<std::string>().ends_with("m\xef\xbf\xbd.hlo"));
+  }
+}
+
+TEST_CASE("output that does not arrive is an error, and never goes into another file", "[cli]") {
+  Scratch scratch;
+  const auto shell = [&](const std::string& command) {
+    const int status = std::system((FUSEWRIGHT_PROGRAM " " + command + " 2>" + scratch.file("err")).c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const std::string egraph = example("egraph.json"), model = scratch.write("m.hlo", read(kElementwise));
+  for (const std::string& command : std::vector<std::string>{"--help", "extract " + egraph, "extract --json " + egraph,
+                                                             "audit " + model, "audit --json " + model}) {
+    INFO(command);
+    CHECK(shell(command + " >/dev/full") == 3);
+    CHECK(shell(command + " >&-") == 3);
+    CHECK_THAT(read(scratch.file("err")), Contains("error: cannot write to standard output"));
+  }
+  CHECK(read(model) == read(kElementwise));
+}
+
 TEST_CASE("Ctrl-C and kill end a run soon, with the shell's code and no half-written file", "[cli]") {
   Scratch scratch;
   const std::string model =

@@ -72,6 +72,17 @@ TEST_CASE("a mistake on the command line is named, with what was probably meant"
   refused("audit " + kElementwise + " --group log_add_epx_0", "did you mean 'log_add_exp_0'?");
   refused("audit " + kElementwise + " --why ad", "did you mean 'add'?");
   refused("audit " + kElementwise + " --why add --group 0", "--why");
+  refused("--jsn", "a command is missing before '--jsn'");
+  refused("--versio", "did you mean '--version'?");
+  refused("run " + kElementwise + " -- --check", "unexpected argument '--check'");
+  refused("run " + kElementwise + " --seed 1 --seed 2", "--seed is given 2 times");
+  refused("run " + kElementwise + " --exactness all", "--exactness: there is no exactness 'all'");
+  refused("run " + kElementwise + " --input 0=", "expected NAME=FILE.npy or INDEX=FILE.npy");
+  const std::string digits = example("digits/model.onnx");
+  refused("run " + digits + " --dim batch=3 --dim batch=4", "--dim: 'batch' is given two values");
+  refused("run " + digits + " --shape image=3,1,8,8 --shape image=4,1,8,8", "--shape: 'image' is given two values");
+  refused("run " + kElementwise + " --limit nodes=3,nodes=4", "--limit: 'nodes' is given two values");
+  refused("run " + kElementwise + " --input 0=a.npy --input 0=b.npy", "--input: '0' is given two values");
   refused("compile " + kElementwise, "--output is required");
   refused("bench " + kElementwise + " --repeats 0", "--repeats");
 }
