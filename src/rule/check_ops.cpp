@@ -140,13 +140,10 @@ class OpsChecker {
           Binding::Kind::kAttr, attr.name.span, {}, false, false, kinds_of(find_attr(info, attr.name.text)->kind)};
     auto body = std::make_shared<ops::OpBody>();
     ExprContext context{rows_, reports_, ExprPlace::kBody, scope, {}, {}, true, {}};
-    std::map<std::string, Span> used;  // a name has one meaning in a body, also that of a number: pi, e
+    LetChecks lets(reports_);
     for (const auto& let : decl.lets) {
       body->lets.emplace_back(let.name.text, lower_expr(let.value, context));
-      collect_names(*let.value, used);
-      if (const auto before = used.find(let.name.text); before != used.end() && !scope.contains(let.name.text))
-        reports_.error(let.name.span, "'" + let.name.text + "' is used before it is bound", {},
-                       {{before->second, "it is used here"}});
+      lets.bind(let.name, *let.value, scope.contains(let.name.text));
       const auto [at, fresh] = scope.try_emplace(
           let.name.text, Binding{Binding::Kind::kTensor, let.name.span, {}, false, false, context.kinds});
       if (!fresh) {
@@ -201,14 +198,6 @@ class OpsChecker {
     if (body.results[at] != nullptr)
       reports_.error(value.value->span, "the result '" + info.results[at] + "' is given twice");
     body.results[at] = std::move(expr);
-  }
-
-  void collect_names(const Expr& expr, std::map<std::string, Span>& names) {
-    if (expr.kind == Expr::Kind::kName) names.emplace(expr.text, expr.span);
-    for (const auto& arg : expr.args) {
-      if (arg != nullptr) collect_names(*arg, names);
-    }
-    for (const auto& [key, value] : expr.named) collect_names(*value, names);
   }
 
   void collect_calls(const Expr& expr, const std::string& op) {

@@ -63,6 +63,7 @@ class RewriteChecker {
     std::vector<Lowered> variants = lower_patterns(roots, called_names(decl_), c_);
     sound_ = c_.reports.error_count() == errors;
     for (const auto& lowered : variants) all_.insert(lowered.scope.scope.begin(), lowered.scope.scope.end());
+    check_lets();
     for (auto& lowered : variants) finish(lowered);
     if (c_.reports.error_count() == errors) warn_unused();  // what an error hides may be the use
   }
@@ -97,6 +98,16 @@ class RewriteChecker {
     used_.insert(context.used.begin(), context.used.end());
     bind_attrs(context.attr_refs, variant);
     rule_.variants.push_back(std::move(variant));
+  }
+
+  void check_lets() {
+    LetChecks lets(c_.reports);
+    for (const auto& clause : decl_.clauses) {
+      if (clause.where != nullptr)
+        lets.read(*clause.where);
+      else
+        lets.bind(clause.let.name, *clause.let.value, all_.contains(clause.let.name.text));
+    }
   }
 
   /// Each root has a value in common with those before it: that is what their matches are joined by.

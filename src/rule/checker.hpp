@@ -124,6 +124,24 @@ std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<G
 /// cannot, a note says why.
 std::vector<RewriteRule> generate_rewrites(OpId op, const RuleContext& context);
 
+/// Lets are put in where they are used, by lints and by generated rules. So a name means one thing in all of a body or
+/// rule, also that of a number (pi, e), and what comes of putting them in has an end.
+class LetChecks {
+ public:
+  LetChecks(Reports& reports) : reports_(reports) {}
+
+  void read(const ops::Expr& expr) { parts(expr); }
+  /// Reports a name that was read before, unless it is `taken` and reported for that, and a value without end.
+  void bind(const ast::Name& name, const ops::Expr& value, bool taken);
+
+ private:
+  std::size_t parts(const ops::Expr& expr);
+
+  Reports& reports_;
+  std::map<std::string, Span> read_;
+  std::map<std::string, std::size_t> parts_;  ///< of each let, with those before it put in
+};
+
 /// Bindings of patterns, and the tests that their attributes stand for.
 class PatternScope {
  public:

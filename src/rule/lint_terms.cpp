@@ -212,7 +212,11 @@ Term Terms::of_expr(const ExprPtr& expr) const {
         inner.text = "-" + inner.text;
         return inner;
       }
-      return operate(expr->text == "-" ? "neg" : "not", expr->args);
+      Term term;
+      term.kind = Term::Kind::kApply;
+      term.ops = {table_.require(expr->text == "-" ? "neg" : "not")};
+      term.args.push_back(std::move(inner));
+      return term;
     }
     case Expr::Kind::kBinary: {
       if (expr->text == "??") {

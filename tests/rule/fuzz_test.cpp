@@ -155,6 +155,15 @@ TEST_CASE("any number of rule files that are nearly right", "[.][slow]") {
   }
 }
 
+TEST_CASE("signs in a row are read once each", "[rule]") {
+  const auto rule = [](const std::string& to) {
+    return "rewrite r exactness(approximate(1e-3)) {\n  match exp(x)\n  to " + to + "x\n}\n";
+  };
+  std::string nots;
+  for (int i = 0; i < 60; ++i) nots += "not ";
+  for (const std::string& text : {rule(std::string(60, '-')), rule(nots)}) CHECK(take(text) == Came::kChecked);
+}
+
 TEST_CASE("an op whose body leaves a result open is an error, also where classes look into bodies", "[rule]") {
   CHECK(errors_of("op cube(x) { let s = x * x  y = s * x }").find("cube has no result 'y'") != std::string::npos);
   CHECK(errors_of("op two(x) -> (y, z) { y = x }").find("does not say what its result 'z' is") != std::string::npos);
