@@ -64,7 +64,7 @@ Schedule schedule_cpu(const Region& region, const Rows& rows, const Target& targ
   // the work that these are. The cut depends on the region alone.
   constexpr std::int64_t kPart = 1 << 15, kShortest = 1 << 12, kMostParts = 4096, kLongestStagedRow = 1 << 16;
   constexpr double kPartWork = 1 << 16;  // simple operations
-  std::int64_t parts = 1, vectors = 4;
+  std::int64_t parts = 1, vectors = columns && rows.reductions.size() == 1 ? 8 : 4;
   const auto groups_of = [&](std::int64_t width) { return rows.outer * ((rows.inner + width - 1) / width); };
   const bool can_split = kind == Template::kReduce && rows.levels == 1;
   // Wide groups of columns read memory in longer pieces, as long as what is read again stays near.
