@@ -110,11 +110,13 @@ class Grouped {
     const Value since = before_.valid() ? c.e.binary("sub", place, c.e.reshape(before_, {batch_, 1, 1, 1})) : place;
     const Value row = c.e.binary("min", c.e.binary("max", since, 0.0), static_cast<double>(queries_ - 1));
     const Value fresh = c.e.op("take_along", {now, c.e.align(row, dims)}, {{"axis", std::int64_t{2}}});
-    const std::int64_t room = c.e.dims(past)[2];
-    const Value earlier =
-        room == keys_ ? past
-                      : c.e.op("pad", {past, c.e.scalar(dtype_, 0)},
-                               {{"low", Ints(4, 0)}, {"high", Ints{0, 0, keys_ - room, 0}}, {"interior", Ints(4, 0)}});
+    Value earlier = c.e.scalar(dtype_, 0);  // what the cache has room for and nobody has filled
+    if (before_.valid()) {
+      const Ints none(4, 0), high = {0, 0, keys_ - c.e.dims(past)[2], 0};
+      const Value wide =
+          c.e.op("pad", {past, c.e.scalar(dtype_, 0)}, {{"low", none}, {"high", high}, {"interior", none}});
+      earlier = c.e.select(c.e.binary("lt", since, 0.0), wide, earlier);
+    }
     const Value inside =
         c.e.op("and", {c.e.binary("ge", since, 0.0), c.e.binary("lt", since, static_cast<double>(queries_))});
     return c.e.select(inside, fresh, earlier);
