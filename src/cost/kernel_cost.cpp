@@ -41,7 +41,7 @@ double spill_factor(const Schedule& schedule, const Device& device) {
   const auto each = static_cast<double>(std::max<std::int64_t>(1, schedule.resources.registers));
   if (each > 255) return 1.0 + 4 * (each - 255) / each;
   const double resident = std::floor(static_cast<double>(device.shape.registers) / (each * threads)) * threads;
-  return resident >= 512 ? 1.0 : 512 / std::max(threads, resident);
+  return std::max(1.0, 512 / std::max(threads, resident));
 }
 
 // Time of the work with this share of the machine, or on one core where handing it out takes longer than it saves.

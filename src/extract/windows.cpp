@@ -169,7 +169,7 @@ bool WindowSearch::fresh(const std::vector<std::uint32_t>& window) {
 
 // The values that may be stored: those that are now come first; then those with several readers and those where the
 // kind of work or the number of elements changes. A value that lies in between is cheaper in registers than in memory.
-void WindowSearch::choose(bool all_choices, Window& w) const {
+void WindowSearch::choose(Window& w) const {
   const std::size_t count = w.nodes.size();
   std::vector<std::uint32_t> readers(count, 0);
   std::vector<bool> changes(count, false), dear_reader(count, false);
@@ -185,7 +185,7 @@ void WindowSearch::choose(bool all_choices, Window& w) const {
   const auto stored = [&](std::uint32_t n) { return writer_[w.nodes[n].index] != kNone; };
   const auto optional = [&](std::uint32_t n) {
     const bool free = (w.free >> n & 1) != 0;
-    return all_choices || dear_reader[n] || (!free && (readers[n] > 1 || changes[n]));
+    return dear_reader[n] || (!free && (readers[n] > 1 || changes[n]));
   };
   w.choice.assign(count, kNone);
   const auto take = [&](std::uint32_t n) {
@@ -195,7 +195,7 @@ void WindowSearch::choose(bool all_choices, Window& w) const {
   for (std::uint32_t n = 0; n < count; ++n)
     if (stored(n)) take(n);
   for (std::uint32_t n = 0; n < count; ++n)
-    if (w.choice[n] == kNone && optional(n) && (all_choices || w.choices.size() < kChoices)) take(n);
+    if (w.choice[n] == kNone && optional(n) && w.choices.size() < kChoices) take(n);
 }
 
 // A kernel outside that depends on the window gives what it makes only after the values that it depends on are stored.
@@ -226,7 +226,7 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
   }
 }
 
-bool WindowSearch::build(const std::vector<std::uint32_t>& ids, bool all_choices, Window& w) {
+bool WindowSearch::build(const std::vector<std::uint32_t>& ids, Window& w) {
   const std::set<std::uint32_t> inside(ids.begin(), ids.end());
   std::set<std::pair<std::uint32_t, NodeId>> all;
   for (const std::uint32_t id : ids) {
@@ -251,8 +251,8 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, bool all_choices
   // A value that another kernel stores is not stored again here.
   for (const NodeId n : w.nodes)
     if (const std::uint32_t k = writer_[n.index]; k != kNone && !inside.contains(k)) return false;
-  choose(all_choices, w);
-  if (w.choices.size() > (all_choices ? 16 : kChoices)) return false;
+  choose(w);
+  if (w.choices.size() > kChoices) return false;
   for (const std::uint32_t n : w.choices) {
     const NodeId id = w.nodes[n];
     const auto& readers = readers_[id.index];
@@ -439,17 +439,10 @@ std::string WindowSearch::run(const FusionOptions& options) {
       if (!fresh(ids)) continue;
       if (std::string reason = budget.spent(); !reason.empty()) return reason;
       Window w;
-      if (build(ids, false, w)) solve(ids, w);
+      if (build(ids, w)) solve(ids, w);
     }
   }
   return {};
-}
-
-bool WindowSearch::solve_all(const std::vector<std::uint32_t>& ids) {
-  Window w;
-  if (!build(ids, true, w)) return false;
-  solve(ids, w);
-  return true;
 }
 
 }  // namespace fusewright::extract

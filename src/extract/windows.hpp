@@ -26,15 +26,13 @@ class WindowSearch {
 
   /// Solves windows until none gets better. @returns the reason where it stopped before, or nothing.
   std::string run(const FusionOptions& options);
-  /// Solves one window, all nodes of it being choices. False when it has too many of them. For tests.
-  bool solve_all(const std::vector<std::uint32_t>& kernels);
 
  private:
   struct Window;
   std::vector<std::vector<std::uint32_t>> windows_around(std::uint32_t kernel) const;
   bool fresh(const std::vector<std::uint32_t>& window);
-  bool build(const std::vector<std::uint32_t>& ids, bool all_choices, Window& w);
-  void choose(bool all_choices, Window& w) const;
+  bool build(const std::vector<std::uint32_t>& ids, Window& w);
+  void choose(Window& w) const;
   void find_dependences(const std::vector<std::uint32_t>& ids, Window& w) const;
   struct Piece;
   Signature signature(const Window& w);
