@@ -43,7 +43,6 @@ class Grouping {
     std::vector<Value> outputs;
     const Evaluated* price = nullptr;  // the evaluator's
 
-    const Priced& operator*() const { return **price; }
     const Priced* operator->() const { return &**price; }
     bool possible() const { return price->has_value(); }
   };
@@ -52,6 +51,7 @@ class Grouping {
   bool joins_cyclically(const std::vector<std::uint32_t>& groups) const;
   void replace(const std::vector<std::uint32_t>& groups, Attempt by);
   void become(Kernel& kernel, Attempt attempt) const;
+  void note_change(std::uint32_t group);
   double seconds(const std::vector<std::uint32_t>& groups) const;
   bool clashes(const Attempt& attempt, const std::vector<std::uint32_t>& groups) const;
   Kernel unsupported(NodeId node, std::string reason) const;
@@ -78,7 +78,6 @@ class Grouping {
     std::vector<std::uint32_t> groups;
   };
   std::uint32_t changes_ = 0;
-  void note_change(std::uint32_t group);
   std::vector<std::uint32_t> changed_at_;      // by group
   std::unordered_set<std::uint64_t> refused_;  // pairs of such times: what did not pay then does not pay now
   mutable std::vector<Readers> readers_;

@@ -3,80 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <limits>
 
 namespace fusewright::extract {
 
 namespace {
 
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-constexpr double kUnreached = std::numeric_limits<double>::infinity();
+constexpr std::uint32_t kNone = Window::kNone;
 constexpr int kNext = 2;  // kernels behind one in the model that are tried beside it, though they share nothing
-constexpr double kEqual = 1 - 1e-6;  // costs of sums in another order
-
-using Nodes = std::uint64_t;    // bit set over the window's nodes
-using Choices = std::uint32_t;  // bit set over the values that may be stored
 
 bool in_registers(ops::OpClass c) { return c == ops::OpClass::kElementwise || c == ops::OpClass::kMovement; }
 
 }  // namespace
-
-struct WindowSearch::Window {
-  std::vector<NodeId> nodes;           // topological
-  std::vector<Nodes> operands;         // of each node, those inside
-  std::vector<Choices> after;          // of each node: what must be stored before what it reads from outside is there
-  std::vector<double> arithmetic;      // of each node
-  std::vector<std::uint32_t> choice;   // of each node: its number among the choices, or kNone
-  std::vector<std::uint32_t> choices;  // positions in `nodes`
-  Nodes free = 0;                      // computed again for nothing
-  Nodes views = 0;                     // no kernels where they are alone
-  std::vector<Nodes> kernels;          // as it stands
-  Choices needed = 0;                  // read outside, or results of the model
-  double seconds = 0;                  // as it stands
-
-  std::vector<NodeId> members(Nodes set) const {
-    std::vector<NodeId> out;
-    for (; set != 0; set &= set - 1) out.push_back(nodes[static_cast<std::size_t>(std::countr_zero(set))]);
-    return out;
-  }
-
-  Nodes set_of(const std::vector<NodeId>& some) const {
-    Nodes out = 0;
-    for (std::size_t n = 0; n < nodes.size(); ++n)
-      if (std::find(some.begin(), some.end(), nodes[n]) != some.end()) out |= Nodes(1) << n;
-    return out;
-  }
-
-  Choices bit(std::uint32_t node) const { return choice[node] == kNone ? 0 : Choices(1) << choice[node]; }
-
-  // What a kernel computes that stores `stored` where `there` can be read.
-  Nodes cone(Choices stored, Choices there) const {
-    Nodes cone = 0, open = 0;
-    for (Choices left = stored; left != 0; left &= left - 1)
-      open |= Nodes(1) << choices[static_cast<std::size_t>(std::countr_zero(left))];
-    while (open != 0) {
-      const auto n = static_cast<std::uint32_t>(std::countr_zero(open));
-      open &= open - 1;
-      cone |= Nodes(1) << n;
-      for (Nodes below = operands[n] & ~cone; below != 0; below &= below - 1) {
-        const auto o = static_cast<std::uint32_t>(std::countr_zero(below));
-        if ((bit(o) & there) == 0) open |= Nodes(1) << o;
-      }
-    }
-    return cone;
-  }
-};
-
-/// A kernel of a solved window.
-struct WindowSearch::Piece {
-  Nodes nodes = 0;
-  Choices stored = 0;
-  const Priced* price = nullptr;
-};
-
-WindowSearch::~WindowSearch() = default;
 
 WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator,
                            std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile)
@@ -174,7 +112,7 @@ void WindowSearch::choose(Window& w) const {
   std::vector<std::uint32_t> readers(count, 0);
   std::vector<bool> changes(count, false), dear_reader(count, false);
   for (std::uint32_t n = 0; n < count; ++n)
-    for (Nodes below = w.operands[n]; below != 0; below &= below - 1) {
+    for (NodeSet below = w.operands[n]; below != 0; below &= below - 1) {
       const auto o = static_cast<std::size_t>(std::countr_zero(below));
       ++readers[o];
       const graph::Node &from = graph_[w.nodes[o]], &to = graph_[w.nodes[n]];
@@ -191,6 +129,7 @@ void WindowSearch::choose(Window& w) const {
   const auto take = [&](std::uint32_t n) {
     w.choice[n] = static_cast<std::uint32_t>(w.choices.size());
     w.choices.push_back(n);
+    w.values.push_back(evaluator_.stored_values(w.nodes[n]));
   };
   for (std::uint32_t n = 0; n < count; ++n)
     if (stored(n)) take(n);
@@ -239,13 +178,13 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, Window& w) {
   for (const auto& [position, n] : all) {
     number.emplace(n, static_cast<std::uint32_t>(w.nodes.size()));
     const std::string& op = graph_.info(n).name;
-    if (op == "broadcast" || op == "iota" || op == "reshape") w.free |= Nodes(1) << w.nodes.size();
-    if (is_view(graph_, {n})) w.views |= Nodes(1) << w.nodes.size();
+    if (op == "broadcast" || op == "iota" || op == "reshape") w.free |= NodeSet(1) << w.nodes.size();
+    if (is_view(graph_, {n})) w.views |= NodeSet(1) << w.nodes.size();
     w.nodes.push_back(n);
     w.operands.push_back(0);
     w.arithmetic.push_back(arithmetic(n));
     for (const Value operand : graph_[n].operands)
-      if (const auto at = number.find(operand.node); at != number.end()) w.operands.back() |= Nodes(1) << at->second;
+      if (const auto at = number.find(operand.node); at != number.end()) w.operands.back() |= NodeSet(1) << at->second;
   }
   for (const std::uint32_t id : ids) w.kernels.push_back(w.set_of(kernels_[id].nodes));
   // A value that another kernel stores is not stored again here.
@@ -264,136 +203,16 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, Window& w) {
   return true;
 }
 
-// All that the search looks at, without the names of the nodes.
-Signature WindowSearch::signature(const Window& w) {
-  Signature out = evaluator_.signature(w.nodes, outputs(w, w.needed));
-  const auto add = [&](std::uint64_t word) {
-    out.push_back(static_cast<std::uint32_t>(word));
-    out.push_back(static_cast<std::uint32_t>(word >> 32));
-  };
-  add(w.choices.size() << 32 | w.kernels.size());
-  for (const std::uint32_t place : w.choices) {
-    add(std::uint64_t(place) << 32 | evaluator_.stored_values(w.nodes[place]).size());
-    for (const Value v : evaluator_.stored_values(w.nodes[place])) out.push_back(v.result);
-  }
-  add(w.needed);
-  add(w.free);
-  for (const Choices after : w.after) out.push_back(after);
-  for (const Nodes kernel : w.kernels) add(kernel);
-  add(std::bit_cast<std::uint64_t>(w.seconds));
-  return out;
-}
-
-std::vector<Value> WindowSearch::outputs(const Window& w, Choices stored) const {
-  std::vector<std::uint32_t> places;
-  for (; stored != 0; stored &= stored - 1)
-    places.push_back(w.choices[static_cast<std::size_t>(std::countr_zero(stored))]);
-  std::sort(places.begin(), places.end());
-  std::vector<Value> out;
-  for (const std::uint32_t place : places)
-    for (const Value v : evaluator_.stored_values(w.nodes[place])) out.push_back(v);
-  return out;
-}
-
-// The least cost of having stored each subset of the choices, in one pass: a kernel only adds to what is stored.
-// Returns the kernels of a better plan, or nothing.
-std::vector<WindowSearch::Piece> WindowSearch::search(const Window& w) {
-  struct Step {
-    double cost = kUnreached;
-    Choices from = 0;
-    const Priced* price = nullptr;
-    Nodes nodes = 0;
-  };
-  const Choices all = (Choices(1) << w.choices.size()) - 1;
-  std::vector<Step> best(static_cast<std::size_t>(all) + 1);
-  best[0].cost = 0;
-  // On top of what they cost, for each kernel and each operator in it: a plan with more of them must earn that, and
-  // another plan with as many must earn its being another one.
-  const double charge = worthwhile_ * w.seconds;
-  const auto charged = [&](Nodes kernel) { return charge * static_cast<double>(1 + std::popcount(kernel & ~w.free)); };
-  double least = w.seconds * kEqual - charge * kEqual;
-  for (const Nodes kernel : w.kernels) least += charged(kernel);
-  struct Part {
-    const Priced* price;  // null: there is no such kernel
-    double seconds;
-  };
-  std::map<std::pair<Nodes, Choices>, Part> parts;
-  const auto price = [&](Nodes cone, Choices stored) -> const Part& {
-    const auto [at, fresh] = parts.try_emplace({cone, stored});
-    if (!fresh) return at->second;
-    const std::vector<NodeId> nodes = w.members(cone);
-    const Evaluated& priced = evaluator_.evaluate(nodes, outputs(w, stored));
-    at->second = priced ? Part{&*priced, is_view(graph_, nodes) ? 0 : priced->cost.seconds} : Part{nullptr, 0};
-    return at->second;
-  };
-  // What such a kernel costs at least, without pricing it: launched, and all of it computed and stored.
-  double fastest = 0;  // bytes a second
-  for (const cost::MemoryLevel& level : device_.memory) fastest = std::max(fastest, level.bytes_per_second);
-  std::vector<double> storing;  // of each choice
-  for (const std::uint32_t place : w.choices) {
-    double bytes = 0;
-    for (const Value v : evaluator_.stored_values(w.nodes[place]))
-      bytes += static_cast<double>(ops::byte_size(graph_.type(v)));
-    storing.push_back(bytes / fastest);
-  }
-  const auto at_least = [&](Nodes cone, Choices stored) {
-    double arithmetic = 0, moved = 0;
-    for (Nodes left = cone; left != 0; left &= left - 1)
-      arithmetic += w.arithmetic[static_cast<std::size_t>(std::countr_zero(left))];
-    for (Choices left = stored; left != 0; left &= left - 1)
-      moved += storing[static_cast<std::size_t>(std::countr_zero(left))];
-    return (cone & ~w.views) == 0 ? 0 : device_.launch_seconds + std::max(arithmetic, moved);
-  };
-  // And everything that is still to be done where these are stored.
-  std::vector<double> rest(best.size(), -1);
-  const auto rest_of = [&](Choices there) {
-    double& known = rest[there];
-    if (known >= 0) return known;
-    const Choices missing = w.needed & ~there;
-    const Nodes cone = w.cone(missing, there);
-    return known = missing == 0 ? 0 : charged(cone) + at_least(cone, missing);
-  };
-  Choices goal = 0;
-  for (Choices there = 0; there <= all; ++there) {
-    const double so_far = best[there].cost;
-    if (so_far + rest_of(there) >= least) continue;
-    if ((there & w.needed) == w.needed) {
-      least = so_far;
-      goal = there;
-      continue;
-    }
-    const Choices others = all & ~there;
-    for (Choices stored = others; stored != 0; stored = (stored - 1) & others) {
-      const double later = rest_of(there | stored);
-      if (so_far + later >= least) continue;
-      const Nodes cone = w.cone(stored, there);
-      const double before = so_far + charged(cone);
-      bool possible = true;
-      for (Nodes left = cone; left != 0; left &= left - 1)
-        possible = possible && (w.after[static_cast<std::size_t>(std::countr_zero(left))] & ~there) == 0;
-      const double cost = before + at_least(cone, stored);
-      if (!possible || cost >= best[there | stored].cost || cost + later >= least) continue;
-      const Part& part = price(cone, stored);
-      if (part.price != nullptr && before + part.seconds < best[there | stored].cost)
-        best[there | stored] = {before + part.seconds, there, part.price, cone};
-    }
-  }
-  std::vector<Piece> better;
-  for (Choices at = goal; at != 0; at = best[at].from)
-    better.push_back({best[at].nodes, at & ~best[at].from, best[at].price});
-  return better;
-}
-
 bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, const Window& w) {
-  const auto [at, fresh] = found_.try_emplace(signature(w));
-  if (fresh) at->second = search(w);
+  const auto [at, fresh] = found_.try_emplace(signature(w, evaluator_));
+  if (fresh) at->second = extract::solve(w, evaluator_, graph_, device_, worthwhile_);
   std::vector<Kernel> better;
   double after = 0;
   for (const Piece& piece : at->second) {
     Kernel& kernel = better.emplace_back();
     kernel.nodes = w.members(piece.nodes);
     kernel.inputs = evaluator_.inputs(kernel.nodes);
-    kernel.outputs = outputs(w, piece.stored);
+    kernel.outputs = w.outputs(piece.stored);
     kernel.price = piece.price;
     after += seconds(kernel);
   }

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "evaluate.hpp"
+#include "window.hpp"
 
 namespace fusewright::extract {
 
@@ -22,22 +22,16 @@ class WindowSearch {
 
   WindowSearch(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator,
                std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile);
-  ~WindowSearch();
 
   /// Solves windows until none gets better. @returns the reason where it stopped before, or nothing.
   std::string run(const FusionOptions& options);
 
  private:
-  struct Window;
   std::vector<std::vector<std::uint32_t>> windows_around(std::uint32_t kernel) const;
   bool fresh(const std::vector<std::uint32_t>& window);
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
   void choose(Window& w) const;
   void find_dependences(const std::vector<std::uint32_t>& ids, Window& w) const;
-  struct Piece;
-  Signature signature(const Window& w);
-  std::vector<Value> outputs(const Window& w, std::uint32_t stored) const;
-  std::vector<Piece> search(const Window& w);
   bool solve(const std::vector<std::uint32_t>& ids, const Window& w);
   bool accept(const std::vector<std::uint32_t>& ids, const Window& w, std::vector<Kernel> better, double before,
               double after);

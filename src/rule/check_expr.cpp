@@ -2,6 +2,7 @@
 
 #include "fusewright/rule/check.hpp"
 #include "src/rule/checker.hpp"
+#include "src/rule/make_expr.hpp"
 
 namespace fusewright::rule {
 
@@ -37,16 +38,6 @@ const ops::FunctionSignature* find_function(const std::string& name) {
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-ExprPtr share(Expr expr) { return std::make_shared<const Expr>(std::move(expr)); }
-
-Expr leaf(Expr::Kind kind, const Span& span, std::string text) {
-  Expr expr;
-  expr.kind = kind;
-  expr.span = span;
-  expr.text = std::move(text);
-  return expr;
 }
 
 class Lowering {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/rule/checker.hpp"
+#include "src/rule/make_expr.hpp"
 
 namespace fusewright::rule {
 
@@ -16,15 +17,6 @@ std::string rule_name(const std::string& prefix, const std::string& op) {
   std::string name = prefix + "-" + op;
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
-}
-
-ExprPtr share(Expr expr) { return std::make_shared<const Expr>(std::move(expr)); }
-ExprPtr named(const std::string& text, const Span& span) {
-  Expr expr;
-  expr.kind = Expr::Kind::kName;
-  expr.span = span;
-  expr.text = text;
-  return share(std::move(expr));
 }
 
 using Replace = std::function<ExprPtr(const ExprPtr&)>;

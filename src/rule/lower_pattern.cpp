@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/rule/checker.hpp"
+#include "src/rule/make_expr.hpp"
 
 namespace fusewright::rule {
 
@@ -10,14 +11,6 @@ using ops::Expr;
 namespace {
 
 constexpr std::size_t kMostVariants = 1024;
-
-ExprPtr named(const std::string& text, const Span& span) {
-  Expr expr;
-  expr.kind = Expr::Kind::kName;
-  expr.span = span;
-  expr.text = text;
-  return std::make_shared<const Expr>(std::move(expr));
-}
 
 /// Lowers the patterns of one rule for one combination of choices.
 class Lowering {

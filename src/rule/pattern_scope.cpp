@@ -1,4 +1,5 @@
 #include "src/rule/checker.hpp"
+#include "src/rule/make_expr.hpp"
 
 namespace fusewright::rule {
 
@@ -6,17 +7,8 @@ using ops::Expr;
 
 namespace {
 
-Expr leaf(Expr::Kind kind, const Span& span, std::string text) {
-  Expr expr;
-  expr.kind = kind;
-  expr.span = span;
-  expr.text = std::move(text);
-  return expr;
-}
-ExprPtr share(Expr expr) { return std::make_shared<const Expr>(std::move(expr)); }
-ExprPtr named(const std::string& text, const Span& span) { return share(leaf(Expr::Kind::kName, span, text)); }
 ExprPtr number(std::int64_t value, const Span& span) {
-  Expr expr = leaf(Expr::Kind::kInt, span, {});
+  Expr expr = leaf(Expr::Kind::kInt, span);
   expr.integer = value;
   return share(std::move(expr));
 }

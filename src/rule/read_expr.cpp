@@ -2,6 +2,7 @@
 #include <charconv>
 #include <limits>
 
+#include "src/rule/make_expr.hpp"
 #include "src/rule/tree.hpp"
 
 namespace fusewright::rule {
@@ -12,25 +13,16 @@ using ops::ExprPtr;
 
 namespace {
 
-Expr make(Expr::Kind kind, Span span, std::string text = {}) {
-  Expr expr;
-  expr.kind = kind;
-  expr.span = std::move(span);
-  expr.text = std::move(text);
-  return expr;
-}
-ExprPtr share(Expr expr) { return std::make_shared<const Expr>(std::move(expr)); }
-
 ExprPtr binary(const std::string& op, ExprPtr left, ExprPtr right) {
   Span span = left->span;
   span.end = right->span.end;
-  Expr expr = make(Expr::Kind::kBinary, span, op);
+  Expr expr = leaf(Expr::Kind::kBinary, span, op);
   expr.args = {std::move(left), std::move(right)};
   return share(std::move(expr));
 }
 
 ExprPtr unary(const std::string& op, ExprPtr operand, Span span) {
-  Expr expr = make(Expr::Kind::kUnary, std::move(span), op);
+  Expr expr = leaf(Expr::Kind::kUnary, std::move(span), op);
   expr.args = {std::move(operand)};
   return share(std::move(expr));
 }
@@ -101,7 +93,7 @@ double TreeReader::number(const TreeNode& node) {
 
 ExprPtr TreeReader::literal(const TreeNode& node) {
   if (node.is_type<g::approximate>()) {
-    Expr expr = make(Expr::Kind::kFloat, span(node));
+    Expr expr = leaf(Expr::Kind::kFloat, span(node));
     expr.number = number(*node.children.front());
     expr.approximate = true;
     // How many digits were written decides what the literal stands for, so they are kept.
@@ -109,12 +101,12 @@ ExprPtr TreeReader::literal(const TreeNode& node) {
     return share(std::move(expr));
   }
   if (node.is_type<g::integer>()) {
-    Expr expr = make(Expr::Kind::kInt, span(node));
+    Expr expr = leaf(Expr::Kind::kInt, span(node));
     expr.integer = integer(node);
     expr.number = static_cast<double>(expr.integer);
     return share(std::move(expr));
   }
-  Expr expr = make(Expr::Kind::kFloat, span(node), text(node));
+  Expr expr = leaf(Expr::Kind::kFloat, span(node), text(node));
   expr.number = number(node);
   return share(std::move(expr));
 }
@@ -126,10 +118,10 @@ std::vector<ExprPtr> TreeReader::expressions(const TreeNode& node) {
 }
 
 ExprPtr TreeReader::call(const TreeNode& node) {
-  Expr expr = make(Expr::Kind::kCall, span(node), text(*node.children[0]));
+  Expr expr = leaf(Expr::Kind::kCall, span(node), text(*node.children[0]));
   for (const auto& argument : node.children[1]->children) {
     if (argument->is_type<g::rest_argument>()) {
-      Expr base = make(Expr::Kind::kName, span(*argument->children[0]), text(*argument->children[0]));
+      Expr base = leaf(Expr::Kind::kName, span(*argument->children[0]), text(*argument->children[0]));
       expr.named.emplace_back("..", share(std::move(base)));
     } else if (argument->is_type<g::named_argument>()) {
       expr.named.emplace_back(text(*argument->children[0]), expression(*argument->children[1]));
@@ -143,20 +135,20 @@ ExprPtr TreeReader::call(const TreeNode& node) {
 
 ExprPtr TreeReader::primary(const TreeNode& node) {
   if (node.is_type<g::call>()) return call(node);
-  if (node.is_type<g::name>()) return share(make(Expr::Kind::kName, span(node), text(node)));
-  if (node.is_type<g::text>()) return share(make(Expr::Kind::kString, span(node), quoted(node)));
+  if (node.is_type<g::name>()) return share(leaf(Expr::Kind::kName, span(node), text(node)));
+  if (node.is_type<g::text>()) return share(leaf(Expr::Kind::kString, span(node), quoted(node)));
   if (node.is_type<g::truth>()) {
-    Expr expr = make(Expr::Kind::kBool, span(node));
+    Expr expr = leaf(Expr::Kind::kBool, span(node));
     expr.integer = text(node) == "true" ? 1 : 0;
     return share(std::move(expr));
   }
   if (node.is_type<g::fold_call>()) {
-    Expr expr = make(Expr::Kind::kCall, span(node), "fold");
+    Expr expr = leaf(Expr::Kind::kCall, span(node), "fold");
     expr.args.push_back(expression(*node.children[0]));
     return share(std::move(expr));
   }
   if (node.is_type<g::list_value>()) {
-    Expr expr = make(Expr::Kind::kList, span(node));
+    Expr expr = leaf(Expr::Kind::kList, span(node));
     expr.args = expressions(node);
     return share(std::move(expr));
   }
@@ -175,10 +167,10 @@ ExprPtr TreeReader::index(const TreeNode& node, ExprPtr base, const Span& span) 
     }
   }
   if (!slice && bounds[0] == nullptr) unreadable(span, "an index is missing between '[' and ']'");
-  Expr expr = make(slice ? Expr::Kind::kSlice : Expr::Kind::kIndex, span);
+  Expr expr = leaf(slice ? Expr::Kind::kSlice : Expr::Kind::kIndex, span);
   expr.args = {std::move(base), bounds[0]};
   if (slice) expr.args.push_back(bounds[1]);
-  if (!slice && bounds[0] == nullptr) expr.args[1] = share(make(Expr::Kind::kInt, span));
+  if (!slice && bounds[0] == nullptr) expr.args[1] = share(leaf(Expr::Kind::kInt, span));
   return share(std::move(expr));
 }
 
@@ -190,7 +182,7 @@ ExprPtr TreeReader::postfix(const TreeNode& node) {
     if (child.is_type<g::index>()) {
       value = index(child, std::move(value), whole);
     } else {
-      Expr expr = make(Expr::Kind::kResult, whole, name_behind_mark(child).text);
+      Expr expr = leaf(Expr::Kind::kResult, whole, name_behind_mark(child).text);
       expr.args = {std::move(value)};
       value = share(std::move(expr));
     }
@@ -221,7 +213,7 @@ ExprPtr TreeReader::fold_right_power(const TreeNode& node) {
 ExprPtr TreeReader::conditional(const TreeNode& node) {
   ExprPtr value = expression(*node.children.back());
   for (std::size_t i = node.children.size() - 1; i >= 2; i -= 2) {
-    Expr expr = make(Expr::Kind::kConditional, span(*node.children[i - 2], *node.children.back()));
+    Expr expr = leaf(Expr::Kind::kConditional, span(*node.children[i - 2], *node.children.back()));
     expr.args = {expression(*node.children[i - 1]), expression(*node.children[i - 2]), std::move(value)};
     value = share(std::move(expr));
   }
@@ -230,7 +222,7 @@ ExprPtr TreeReader::conditional(const TreeNode& node) {
 
 ExprPtr TreeReader::expression(const TreeNode& node) {
   const bool flat = node.is_type<g::call>() || node.is_type<g::list_value>();
-  if (!flat && too_long(node)) return share(make(Expr::Kind::kInt, span(node)));
+  if (!flat && too_long(node)) return share(leaf(Expr::Kind::kInt, span(node)));
   if (node.is_type<g::conditional>()) return conditional(node);
   if (node.is_type<g::power>()) return fold_right_power(node);
   if (node.is_type<g::postfix>()) return postfix(node);

@@ -75,6 +75,29 @@ struct Model {
   ops::Env env;
 };
 
+/// What the rules make in so many rounds where each matches everything from scratch.
+inline egraph::Imported saturated_from_scratch(const Graph& graph, const rule::RuleSet& rules, int rounds) {
+  egraph::Imported slow = egraph::from_graph(graph);
+  const auto program =
+      match::compile_program(*rules.table, rules.rewrites, select_rules(rules.rewrites, all_exactness()));
+  REQUIRE(program.has_value());
+  Applier applier(slow.egraph, rules.rewrites, *program);
+  for (int i = 0; i < rounds; ++i) {
+    egraph::Index index;
+    index.refresh(slow.egraph);
+    egraph::Matcher matcher(slow.egraph, *program, rules.rewrites.size());
+    const egraph::MatchSet found = matcher.run(index, {});
+    slow.egraph.next_round();
+    for (std::size_t p = 0; p < program->patterns.size(); ++p) {
+      const match::PatternId id(p);
+      for (std::uint64_t k = 0; k < found.counts[p]; ++k)
+        applier.apply(id, found.record(id, program->patterns[p].words, k));
+    }
+    slow.egraph.rebuild();
+  }
+  return slow;
+}
+
 inline bool equal(const Saturated& s, Value a, Value b) {
   return s.graph().find(s.imported.at(a)) == s.graph().find(s.imported.at(b));
 }

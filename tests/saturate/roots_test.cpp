@@ -103,24 +103,7 @@ TEST_CASE("roots share values and attributes, and what one rule makes joins with
   check_replays(s);
 
   // From scratch in each round, everything is found again and nothing more.
-  egraph::Imported slow = egraph::from_graph(m.graph);
-  const auto selected = select_rules(rules->rewrites, all_exactness());
-  const auto program = match::compile_program(*rules->table, rules->rewrites, selected);
-  REQUIRE(program.has_value());
-  Applier applier(slow.egraph, rules->rewrites, *program);
-  for (int i = 0; i < 4; ++i) {
-    egraph::Index index;
-    index.refresh(slow.egraph);
-    egraph::Matcher matcher(slow.egraph, *program, rules->rewrites.size());
-    const egraph::MatchSet found = matcher.run(index, {});
-    slow.egraph.next_round();
-    for (std::size_t p = 0; p < program->patterns.size(); ++p) {
-      const match::PatternId id(p);
-      for (std::uint64_t k = 0; k < found.counts[p]; ++k)
-        applier.apply(id, found.record(id, program->patterns[p].words, k));
-    }
-    slow.egraph.rebuild();
-  }
+  const egraph::Imported slow = saturated_from_scratch(m.graph, *rules, 4);
   CHECK(s.graph().live_nodes() == slow.egraph.live_nodes());
   CHECK(s.graph().class_count() == slow.egraph.class_count());
 }

@@ -210,22 +210,7 @@ TEST_CASE("matching only what changed finds what matching everything finds", "[s
   options.limits.iterations = 4;
   const Saturated fast = must_saturate(graph, rules, options);
 
-  egraph::Imported slow = egraph::from_graph(graph);
-  const auto program = match::compile_program(*rules->table, rules->rewrites, select_rules(rules->rewrites, options));
-  Applier applier(slow.egraph, rules->rewrites, *program);
-  for (int i = 0; i < 4; ++i) {
-    egraph::Index index;
-    index.refresh(slow.egraph);
-    egraph::Matcher matcher(slow.egraph, *program, rules->rewrites.size());
-    const egraph::MatchSet found = matcher.run(index, {});
-    slow.egraph.next_round();
-    for (std::size_t p = 0; p < program->patterns.size(); ++p) {
-      for (std::uint64_t k = 0; k < found.counts[p]; ++k) {
-        applier.apply(match::PatternId(p), found.record(match::PatternId(p), program->patterns[p].words, k));
-      }
-    }
-    slow.egraph.rebuild();
-  }
+  const egraph::Imported slow = saturated_from_scratch(graph, *rules, 4);
   CHECK(fast.graph().live_nodes() == slow.egraph.live_nodes());
   CHECK(fast.graph().class_count() == slow.egraph.class_count());
 }

@@ -1,0 +1,194 @@
+#include "window.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace fusewright::extract {
+
+std::vector<NodeId> Window::members(NodeSet set) const {
+  std::vector<NodeId> out;
+  each(set, [&](std::uint32_t n) { out.push_back(nodes[n]); });
+  return out;
+}
+
+NodeSet Window::set_of(const std::vector<NodeId>& some) const {
+  NodeSet out = 0;
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    if (std::find(some.begin(), some.end(), nodes[n]) != some.end()) out |= NodeSet(1) << n;
+  return out;
+}
+
+std::vector<Value> Window::outputs(ChoiceSet stored) const {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (node, choice)
+  each(stored, [&](std::uint32_t c) { places.emplace_back(choices[c], c); });
+  std::sort(places.begin(), places.end());
+  std::vector<Value> out;
+  for (const auto& [node, c] : places) out.insert(out.end(), values[c].begin(), values[c].end());
+  return out;
+}
+
+NodeSet Window::cone(ChoiceSet stored, ChoiceSet there) const {
+  NodeSet cone = 0, open = 0;
+  each(stored, [&](std::uint32_t c) { open |= NodeSet(1) << choices[c]; });
+  while (open != 0) {
+    const auto n = static_cast<std::uint32_t>(std::countr_zero(open));
+    open &= open - 1;
+    cone |= NodeSet(1) << n;
+    each(operands[n] & ~cone, [&](std::uint32_t o) {
+      if ((bit(o) & there) == 0) open |= NodeSet(1) << o;
+    });
+  }
+  return cone;
+}
+
+Signature signature(const Window& w, Evaluator& evaluator) {
+  Signature out = evaluator.signature(w.nodes, w.outputs(w.needed));
+  const auto add = [&](std::uint64_t word) {
+    out.push_back(static_cast<std::uint32_t>(word));
+    out.push_back(static_cast<std::uint32_t>(word >> 32));
+  };
+  add(w.choices.size() << 32 | w.kernels.size());
+  for (std::size_t c = 0; c < w.choices.size(); ++c) {
+    add(std::uint64_t(w.choices[c]) << 32 | w.values[c].size());
+    for (const Value v : w.values[c]) out.push_back(v.result);
+  }
+  add(w.needed);
+  add(w.free);
+  for (const ChoiceSet after : w.after) out.push_back(after);
+  for (const NodeSet kernel : w.kernels) add(kernel);
+  add(std::bit_cast<std::uint64_t>(w.seconds));
+  return out;
+}
+
+namespace {
+
+constexpr double kUnreached = std::numeric_limits<double>::infinity();
+constexpr double kEqual = 1 - 1e-6;  // costs of sums in another order
+
+/// The least cost of having stored each subset of the choices, in one pass: a kernel only adds to what is stored. What
+/// cannot be better by what it costs at least, it and all that is still to be done, is not priced.
+class Solver {
+ public:
+  Solver(const Window& window, Evaluator& evaluator, const Graph& graph, const cost::Device& device, double worthwhile)
+      : w_(window),
+        evaluator_(evaluator),
+        graph_(graph),
+        launch_seconds_(device.launch_seconds),
+        charge_(worthwhile * window.seconds),
+        all_((ChoiceSet(1) << window.choices.size()) - 1),
+        best_(static_cast<std::size_t>(all_) + 1),
+        rest_(best_.size(), -1) {
+    double fastest = 0;  // bytes a second
+    for (const cost::MemoryLevel& level : device.memory) fastest = std::max(fastest, level.bytes_per_second);
+    for (const std::vector<Value>& values : w_.values) {
+      double bytes = 0;
+      for (const Value v : values) bytes += static_cast<double>(ops::byte_size(graph_.type(v)));
+      storing_.push_back(bytes / fastest);
+    }
+  }
+
+  std::vector<Piece> run() {
+    best_[0].cost = 0;
+    least_ = w_.seconds * kEqual - charge_ * kEqual;
+    for (const NodeSet kernel : w_.kernels) least_ += charged(kernel);
+    ChoiceSet goal = 0;
+    for (ChoiceSet there = 0; there <= all_; ++there) {
+      if (best_[there].cost + rest(there) >= least_) continue;
+      if ((there & w_.needed) == w_.needed) {
+        least_ = best_[there].cost;
+        goal = there;
+        continue;
+      }
+      const ChoiceSet others = all_ & ~there;
+      for (ChoiceSet stored = others; stored != 0; stored = (stored - 1) & others) extend(there, stored);
+    }
+    std::vector<Piece> better;
+    for (ChoiceSet at = goal; at != 0; at = best_[at].from)
+      better.push_back({best_[at].nodes, at & ~best_[at].from, best_[at].price});
+    return better;
+  }
+
+ private:
+  struct Step {
+    double cost = kUnreached;
+    ChoiceSet from = 0;
+    const Priced* price = nullptr;
+    NodeSet nodes = 0;
+  };
+  struct Part {
+    const Priced* price;  // null: there is no such kernel
+    double seconds;
+  };
+
+  // One more kernel, which stores `stored` where `there` is stored already.
+  void extend(ChoiceSet there, ChoiceSet stored) {
+    Step& next = best_[there | stored];
+    const double so_far = best_[there].cost, later = rest(there | stored);
+    if (so_far + later >= least_) return;
+    const NodeSet cone = w_.cone(stored, there);
+    const double before = so_far + charged(cone);
+    const double cost = before + at_least(cone, stored);
+    if (!may_follow(cone, there) || cost >= next.cost || cost + later >= least_) return;
+    const Part& part = price(cone, stored);
+    if (part.price != nullptr && before + part.seconds < next.cost)
+      next = {before + part.seconds, there, part.price, cone};
+  }
+
+  bool may_follow(NodeSet cone, ChoiceSet there) const {
+    bool may = true;
+    each(cone, [&](std::uint32_t n) { may = may && (w_.after[n] & ~there) == 0; });
+    return may;
+  }
+
+  // On top of what it costs, for the kernel and for each operator in it: a plan with more of them must earn that, and
+  // another plan with as many must earn its being another one.
+  double charged(NodeSet kernel) const { return charge_ * static_cast<double>(1 + std::popcount(kernel & ~w_.free)); }
+
+  // Launched, and all of it computed and stored.
+  double at_least(NodeSet cone, ChoiceSet stored) const {
+    if ((cone & ~w_.views) == 0) return 0;
+    double arithmetic = 0, moved = 0;
+    each(cone, [&](std::uint32_t n) { arithmetic += w_.arithmetic[n]; });
+    each(stored, [&](std::uint32_t c) { moved += storing_[c]; });
+    return launch_seconds_ + std::max(arithmetic, moved);
+  }
+
+  // What is still to be done costs at least this where these are stored.
+  double rest(ChoiceSet there) {
+    double& known = rest_[there];
+    if (known >= 0) return known;
+    const ChoiceSet missing = w_.needed & ~there;
+    if (missing == 0) return known = 0;
+    const NodeSet cone = w_.cone(missing, there);
+    return known = charged(cone) + at_least(cone, missing);
+  }
+
+  const Part& price(NodeSet cone, ChoiceSet stored) {
+    const auto [at, fresh] = parts_.try_emplace({cone, stored});
+    if (!fresh) return at->second;
+    const std::vector<NodeId> nodes = w_.members(cone);
+    const Evaluated& priced = evaluator_.evaluate(nodes, w_.outputs(stored));
+    at->second = priced ? Part{&*priced, is_view(graph_, nodes) ? 0 : priced->cost.seconds} : Part{nullptr, 0};
+    return at->second;
+  }
+
+  const Window& w_;
+  Evaluator& evaluator_;
+  const Graph& graph_;
+  const double launch_seconds_, charge_;
+  const ChoiceSet all_;
+  std::vector<Step> best_;       // by what is stored
+  std::vector<double> rest_;     // likewise; negative: not yet known
+  std::vector<double> storing_;  // by choice: seconds at the least
+  std::map<std::pair<NodeSet, ChoiceSet>, Part> parts_;
+  double least_ = 0;  // that a plan must be cheaper than
+};
+
+}  // namespace
+
+std::vector<Piece> solve(const Window& window, Evaluator& evaluator, const Graph& graph, const cost::Device& device,
+                         double worthwhile) {
+  return Solver(window, evaluator, graph, device, worthwhile).run();
+}
+
+}  // namespace fusewright::extract
