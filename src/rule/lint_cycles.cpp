@@ -43,7 +43,7 @@ class Cycles {
       for (const RewriteVariant& variant : rule.variants) add(rule, variant);
     }
     for (std::size_t i = 0; i < arrows_.size(); ++i) {
-      for (const OpId op : arrows_[i].from.ops) by_root_[op].push_back(i);
+      for (const OpId op : root_ops(arrows_[i].from)) by_root_[op].push_back(i);
     }
   }
 
@@ -60,12 +60,11 @@ class Cycles {
   };
 
   void add(const RewriteRule& rule, const RewriteVariant& variant) {
-    if (variant.roots.size() != 1) return;
     const Terms terms(table_, variant);
     const bool free = std::all_of(variant.steps.begin(), variant.steps.end(), [&](const Step& step) {
       return step.kind == Step::Kind::kLet || only_of_dtypes(*terms.inlined(rule.guards[step.guard].expr));
     });
-    arrows_.push_back({&rule, terms.of_node(variant.roots[0]), terms.of_expr(variant.to[0]), free});
+    arrows_.push_back({&rule, terms.from(), terms.to(), free});
   }
 
   /// Everything that a few rules make of what one rule gives, breadth first.
@@ -96,8 +95,9 @@ class Cycles {
   /// Applies every rule to a part of a term, then to the parts of that. `put_back` makes the whole of a new part.
   void apply_at(const Reached& now, const Term& part, const std::function<Term(Term)>& put_back, bool root,
                 std::vector<Reached>& queue) const {
-    if (part.kind != Term::Kind::kApply || part.ops.size() != 1) return;
-    const auto rules = by_root_.find(part.ops[0]);
+    const bool tuple = part.kind == Term::Kind::kTuple;
+    if ((part.kind != Term::Kind::kApply && !tuple) || root_ops(part).size() != 1) return;
+    const auto rules = by_root_.find(root_ops(part)[0]);
     if (rules != by_root_.end()) {
       for (const std::size_t i : rules->second) {
         Substitution substitution;
@@ -114,7 +114,7 @@ class Cycles {
         whole.args[i] = std::move(term);
         return put_back(std::move(whole));
       };
-      apply_at(now, part.args[i], inside, false, queue);
+      apply_at(now, part.args[i], inside, tuple, queue);
     }
   }
 

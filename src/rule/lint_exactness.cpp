@@ -105,13 +105,13 @@ bool may_be_float(const RewriteRule& rule, const RewriteVariant& variant, const 
     if (guard.text.find("is_integer(") != std::string::npos || guard.text.find("pred") != std::string::npos)
       return false;
   }
-  const PatternNode& root = variant.nodes[variant.roots[0]];
-  const auto at = types.facts.dtypes.find("dtype(" + root.name + ")");
-  if (at == types.facts.dtypes.end()) return true;
-  for (std::size_t i = 0; i < kDTypeCount; ++i) {
-    if (at->second[i] && ops::is_float(static_cast<ops::DType>(i))) return true;
-  }
-  return false;
+  return std::ranges::any_of(variant.roots, [&](std::uint32_t root) {
+    const auto at = types.facts.dtypes.find("dtype(" + variant.nodes[root].name + ")");
+    if (at == types.facts.dtypes.end()) return true;
+    for (std::size_t i = 0; i < kDTypeCount; ++i)
+      if (at->second[i] && ops::is_float(static_cast<ops::DType>(i))) return true;
+    return false;
+  });
 }
 
 }  // namespace
@@ -124,19 +124,20 @@ void lint_exactness(const RuleSet& rules, Reports& reports) {
     bool other = false;  // a rounding that the pattern does not have, or one of the pattern that is left out
     bool judged = true;
     for (const RewriteVariant& variant : rule.variants) {
-      if (variant.roots.size() != 1 || !may_be_float(rule, variant, types.of(variant))) {
+      if (!may_be_float(rule, variant, types.of(variant))) {
         judged = false;
         break;
       }
       const Terms terms(table, variant);
       Roundings before(table), after(table);
-      const std::string root = before.read(terms.of_node(variant.roots[0]));
-      after.read(terms.of_expr(variant.to[0]));
+      std::vector<std::string> roots;
+      for (const std::uint32_t root : variant.roots) roots.push_back(before.read(terms.of_node(root)));
+      for (const ExprPtr& to : variant.to) after.read(terms.of_expr(to));
       // What a composite operator rounds is in its body.
       judged = !before.approximate && !before.narrows && !before.composite && !after.composite;
       if (!judged) break;
       other |= !std::includes(before.keys.begin(), before.keys.end(), after.keys.begin(), after.keys.end());
-      other |= before.keys.contains(root) && !after.keys.contains(root);
+      for (const std::string& root : roots) other |= before.keys.contains(root) && !after.keys.contains(root);
     }
     if (!judged) continue;
     if (rule.exactness.bitexact() && other) {

@@ -20,9 +20,8 @@ struct Way {
 std::vector<Way> ways_of(const ops::OpTable& table, const RewriteRule& rule) {
   std::vector<Way> ways;
   for (const RewriteVariant& variant : rule.variants) {
-    if (variant.roots.size() != 1) continue;
     const Terms terms(table, variant);
-    Way way{&rule, terms.of_node(variant.roots[0]), {}, terms.of_expr(variant.to[0]), {}};
+    Way way{&rule, terms.from(), {}, terms.to(), {}};
     for (const Step& step : variant.steps) {
       if (step.kind == Step::Kind::kGuard) way.guards.push_back(terms.inlined(rule.guards[step.guard].expr));
     }
@@ -84,7 +83,7 @@ class RewriteOverlaps {
     for (const RewriteRule& rule : rules_.rewrites) {
       if (rule.variants.size() > kMostVariants) continue;
       for (Way& way : ways_of(table_, rule)) {
-        for (const OpId op : way.pattern.ops) by_root_[op].push_back(ways_.size());
+        for (const OpId op : root_ops(way.pattern)) by_root_[op].push_back(ways_.size());
         ways_.push_back(std::move(way));
       }
     }
@@ -117,8 +116,9 @@ class RewriteOverlaps {
 
   const RewriteRule* shadow_of(std::size_t special) {
     const Way& way = ways_[special];
-    if (way.pattern.ops.empty()) return nullptr;
-    for (const std::size_t i : by_root_[way.pattern.ops[0]]) {
+    const std::vector<OpId>& root = root_ops(way.pattern);
+    if (root.empty()) return nullptr;
+    for (const std::size_t i : by_root_[root[0]]) {
       const Way& general = ways_[i];
       if (general.rule == way.rule || !applies_wherever(*general.rule, *way.rule)) continue;
       const Relation is = relation(table_, general, way);

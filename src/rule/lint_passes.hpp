@@ -56,7 +56,8 @@ class TypeLints {
 
 /// A value of a pattern or a right-hand side.
 struct Term {
-  enum class Kind : std::uint8_t { kVariable, kNumber, kApply, kOpaque };
+  /// kTuple: the values that a rewrite of several roots matches, in order.
+  enum class Kind : std::uint8_t { kVariable, kNumber, kApply, kTuple, kOpaque };
   Kind kind = Kind::kOpaque;
   std::string text;  ///< the name; the number, or "" for any; of kOpaque its source
   bool optional = false;
@@ -71,6 +72,9 @@ class Terms {
   Terms(const ops::OpTable& table, const RewriteVariant& variant);
   Term of_node(std::uint32_t node) const;
   Term of_expr(const ExprPtr& expr) const;
+  /// What is matched and what becomes of it: a term, or tuples for several roots.
+  Term from() const;
+  Term to() const;
   /// With the lets put in.
   ExprPtr inlined(const ExprPtr& expr) const;
 
@@ -93,6 +97,8 @@ bool match_term(const ops::OpTable& table, const Term& pattern, const Term& term
 Term instantiate(const ops::OpTable& table, const Term& term, const Substitution& substitution);
 /// The text of an expression under a substitution, without blanks.
 std::string instantiated_text(const ops::OpTable& table, const ExprPtr& expr, const Substitution& substitution);
+/// Those of a term's root; of the first root's in a tuple.
+const std::vector<OpId>& root_ops(const Term& term);
 /// In one form for terms that differ by the order of commutative operands alone.
 std::string print_term(const ops::OpTable& table, const Term& term);
 std::size_t operators_in(const Term& term);

@@ -62,7 +62,7 @@ Term opaque(const ExprPtr& expr) {
 }
 
 bool is_commutative(const ops::OpTable& table, const Term& term) {
-  return term.args.size() == 2 &&
+  return term.kind == Term::Kind::kApply && term.args.size() == 2 &&
          std::all_of(term.ops.begin(), term.ops.end(), [&](OpId op) { return table[op].commutative; });
 }
 
@@ -79,6 +79,7 @@ class Matching {
         return term.kind == Term::Kind::kNumber && (pattern.text.empty() || pattern.text == term.text);
       case Term::Kind::kOpaque: return false;
       case Term::Kind::kApply: return apply(pattern, term, substitution);
+      case Term::Kind::kTuple: return term.kind == Term::Kind::kTuple && operands(pattern, term, false, substitution);
     }
     return false;
   }
@@ -91,22 +92,22 @@ class Matching {
   }
 
   bool apply(const Term& pattern, const Term& term, Substitution& substitution) {
-    if (term.kind != Term::Kind::kApply || term.ops.empty() || pattern.args.size() != term.args.size() ||
-        pattern.result != term.result ||
+    if (term.kind != Term::Kind::kApply || term.ops.empty() || pattern.result != term.result ||
         !std::includes(pattern.ops.begin(), pattern.ops.end(), term.ops.begin(), term.ops.end()))
       return false;
     if (!match_attrs(pattern, term, substitution)) return false;
     Substitution before = substitution;
-    const auto all = [&](bool swapped) {
-      for (std::size_t i = 0; i < pattern.args.size(); ++i) {
-        if (!match(pattern.args[swapped ? 1 - i : i], term.args[i], substitution)) return false;
-      }
-      return true;
-    };
-    if (all(false)) return true;
+    if (operands(pattern, term, false, substitution)) return true;
     if (!is_commutative(table_, pattern)) return false;
     substitution = std::move(before);
-    return all(true);
+    return operands(pattern, term, true, substitution);
+  }
+
+  bool operands(const Term& pattern, const Term& term, bool swapped, Substitution& substitution) {
+    if (pattern.args.size() != term.args.size()) return false;
+    for (std::size_t i = 0; i < pattern.args.size(); ++i)
+      if (!match(pattern.args[swapped ? 1 - i : i], term.args[i], substitution)) return false;
+    return true;
   }
 
   bool match_attrs(const Term& pattern, const Term& term, Substitution& substitution) const {
@@ -180,6 +181,30 @@ Term Terms::of_node(std::uint32_t index) const {
     term.attrs[attr.attr] = name_expr(attr.value ? "=" + ops::to_string(*attr.value) : attr.bind);
   }
   return term;
+}
+
+namespace {
+
+Term one_or_tuple(std::vector<Term> terms) {
+  if (terms.size() == 1) return std::move(terms[0]);
+  Term tuple;
+  tuple.kind = Term::Kind::kTuple;
+  tuple.args = std::move(terms);
+  return tuple;
+}
+
+}  // namespace
+
+Term Terms::from() const {
+  std::vector<Term> terms;
+  for (const std::uint32_t root : variant_.roots) terms.push_back(of_node(root));
+  return one_or_tuple(std::move(terms));
+}
+
+Term Terms::to() const {
+  std::vector<Term> terms;
+  for (const ExprPtr& to : variant_.to) terms.push_back(of_expr(to));
+  return one_or_tuple(std::move(terms));
 }
 
 Term Terms::operate(const std::string& op, const std::vector<ExprPtr>& args) const {
@@ -308,8 +333,12 @@ std::string instantiated_text(const ops::OpTable& table, const ExprPtr& expr, co
   return without_blanks(ops::print_expr(*rename(expr, texts_of(table, substitution))));
 }
 
+const std::vector<OpId>& root_ops(const Term& term) {
+  return term.kind == Term::Kind::kTuple ? term.args[0].ops : term.ops;
+}
+
 std::string print_term(const ops::OpTable& table, const Term& term) {
-  if (term.kind != Term::Kind::kApply) return term.text;
+  if (term.kind != Term::Kind::kApply && term.kind != Term::Kind::kTuple) return term.text;
   std::string out;
   for (const OpId op : term.ops) out += (out.empty() ? "" : "|") + table[op].name;
   if (term.result > 0) out += "." + std::to_string(term.result);
