@@ -48,6 +48,14 @@ rewrite halves exactness(approximate(1e-6)) {
   to y / 2 + (bias ?? 0)
 }
 
+rewrite siblings {
+  match dot(x, constant() as a, lhs_contract = [1], rhs_contract = [0]) as p,
+        dot(x, constant() as b, lhs_contract = [1], rhs_contract = [0]) as q
+  where rank(x) == 2, dtype(p) == dtype(q)
+  let wide = dot(x, fold(concat(a, b, axis = 1)), ..p)
+  to slice(wide, [0, 0], [dim(x, 0), dim(a, 1)], [1, 1]), q
+}
+
 fuse rows kernel(row) {
   match elementwise* as prologue |> reduce_sum(y, axes = a) as r |> elementwise{0,3} as epilogue
   where single_use(r)
