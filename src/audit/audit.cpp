@@ -44,6 +44,8 @@ std::string group_text(const plan::Plan& plan, std::size_t g, std::size_t most_n
     out += fmt::format(
         "  rewrite   {}\n",
         wrapped(fmt::format("{} ({}) on {}", use.rule, use.exactness, listed(use.source_nodes, most_nodes)), 14));
+  for (const plan::Recognition& r : group.recognised)
+    out += fmt::format("  operator  {}\n", wrapped(fmt::format("{} is {}", r.op, r.value), 12));
   out += fmt::format("  bytes     {} as one kernel, {} one by one\n", group.bytes, bytes_alone(plan.graph, group));
   if (group.unsupported.empty())
     out += fmt::format("  estimate  {}: {}\n", human_seconds(group.seconds_estimated),

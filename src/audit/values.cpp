@@ -27,6 +27,8 @@ Json group_json(const plan::Plan& plan, std::size_t g) {
   json["rewrites"] = Json::array();
   for (const plan::RewriteUse& use : group.rewrites)
     json["rewrites"].push_back({{"rule", use.rule}, {"exactness", use.exactness}, {"source_nodes", use.source_nodes}});
+  json["recognised"] = Json::array();
+  for (const plan::Recognition& r : group.recognised) json["recognised"].push_back({{"op", r.op}, {"value", r.value}});
   json["nodes"] = group.source_nodes;
   const auto names = [&](const std::vector<plan::Value>& values) {
     Json list = Json::array();

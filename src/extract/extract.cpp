@@ -82,6 +82,53 @@ class RewriteUses {
   std::map<ENodeId, std::vector<ApplicationId>> applications_;
 };
 
+/// Composite operators that rules made equal to nodes of the planned graph.
+class Recognitions {
+ public:
+  explicit Recognitions(const egraph::EGraph& egraph) : egraph_(egraph) {
+    std::map<egraph::EClassId, std::vector<const ops::OpInfo*>> packs;
+    for (std::uint32_t i = 0; i < egraph.node_count(); ++i) {
+      const ENodeId n(i);
+      const egraph::ENode& node = egraph[n];
+      if (node.dead || node.op == egraph.result_op() || !egraph.made_by(n).valid()) continue;
+      const ops::OpInfo& info = egraph.table()[node.op];
+      if (info.body == nullptr) continue;
+      const egraph::EClassId c = egraph.find(egraph::term(n));
+      if (info.results.size() > 1)
+        packs[c].push_back(&info);
+      else
+        names_[c].insert(info.name);
+    }
+    if (packs.empty()) return;
+    for (std::uint32_t i = 0; i < egraph.node_count(); ++i) {
+      const ENodeId n(i);
+      if (egraph[n].dead || egraph[n].op != egraph.result_op()) continue;
+      const auto pack = packs.find(egraph.find(egraph.operands(n)[0]));
+      if (pack == packs.end()) continue;
+      const std::uint32_t k = egraph.result_number(n);
+      for (const ops::OpInfo* info : pack->second)
+        names_[egraph.find(egraph::term(n))].insert(k == 0 ? info->name : info->name + "." + info->results[k]);
+    }
+  }
+
+  std::vector<plan::Recognition> of(const plan::Plan& plan, const plan::Group& group) const {
+    std::vector<plan::Recognition> out;
+    for (const graph::NodeId id : group.nodes) {
+      const plan::TermId term = plan.terms[id.index];
+      if (!term.valid()) continue;
+      const auto at = names_.find(egraph_.find(egraph::EClassId(term.index)));
+      if (at == names_.end()) continue;
+      for (const std::string& op : at->second) out.push_back({op, plan.graph[id].name});
+    }
+    std::ranges::sort(out);
+    return out;
+  }
+
+ private:
+  const egraph::EGraph& egraph_;
+  std::map<egraph::EClassId, std::set<std::string>> names_;
+};
+
 void set_unfused(plan::Plan& plan, const plan::Plan& unfused) {
   plan.unfused_kernels = static_cast<std::int64_t>(unfused.groups.size());
   plan.unfused_bytes = 0;
@@ -113,14 +160,18 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
          graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
   FW_TRY(plan::Plan plan, plan_fusion(primitive, input.rules, input.device, options));
   set_bound(plan, lower_bound(input.imported, input.device));
-  if (input.imported.egraph.records()) {
-    RewriteUses uses(input, chosen);
-    const plan::Sources sources(plan.graph);
-    for (plan::Group& group : plan.groups) group.rewrites = uses.of(plan, sources, group);
-  }
   for (const graph::Node& node : plan.graph.nodes) {
     const auto at = chosen.find(node.name);
     plan.terms.push_back(at != chosen.end() ? plan::TermId(at->second.index) : plan::TermId());
+  }
+  if (input.imported.egraph.records()) {
+    RewriteUses uses(input, chosen);
+    const Recognitions recognitions(input.imported.egraph);
+    const plan::Sources sources(plan.graph);
+    for (plan::Group& group : plan.groups) {
+      group.rewrites = uses.of(plan, sources, group);
+      group.recognised = recognitions.of(plan, group);
+    }
   }
   FW_TRY(const plan::Plan unfused, plan_unfused(input.source, input.device));
   set_unfused(plan, unfused);

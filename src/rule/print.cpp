@@ -94,7 +94,10 @@ std::string bare_pattern(const Pattern& pattern) {
       return pattern_text(*pattern.args[0], own) + " " + mark_of(pattern.name.text) + " " +
              pattern_text(*pattern.args[1], own + 1);
     }
-    case Pattern::Kind::kNegate: return "-" + pattern_text(*pattern.args[0], kPatternPrimary);
+    case Pattern::Kind::kNegate: {  // signs in a row need no brackets, which may not be nested as deep
+      const bool again = pattern.args[0]->kind == Pattern::Kind::kNegate;
+      return "-" + pattern_text(*pattern.args[0], again ? kPatternNegation : kPatternPrimary);
+    }
   }
   return {};
 }

@@ -170,6 +170,8 @@ TEST_CASE("signs in a row are read once each", "[rule]") {
   std::string nots;
   for (int i = 0; i < 60; ++i) nots += "not ";
   for (const std::string& text : {rule(std::string(60, '-')), rule(nots)}) CHECK(take(text) == Came::kChecked);
+  const std::string many(100, '-');  // more than brackets may be nested
+  CHECK(take("rewrite r exactness(reassociating) {\n  match exp(" + many + "x) - -1\n  to x\n}\n") != Came::kUnread);
 }
 
 TEST_CASE("an op whose body leaves a result open is an error, also where classes look into bodies", "[rule]") {

@@ -22,6 +22,14 @@ struct RewriteUse {
   std::vector<std::string> source_nodes;
 };
 
+/// A composite operator that rules have found in the model: `value` is a result of it.
+struct Recognition {
+  std::string op;     ///< "layer_norm"; with ".square" behind it for a further result of that name
+  std::string value;  ///< node of the plan's graph
+
+  auto operator<=>(const Recognition&) const = default;
+};
+
 /// What becomes one kernel: nodes of the plan's graph (a node may be in several groups: recomputed in each).
 struct Group {
   std::string name;            ///< "conv_bias_relu_17"
@@ -33,6 +41,7 @@ struct Group {
   schedule::Schedule schedule;
   std::string unsupported;  ///< why there is no kernel for it (control flow, effects, dtypes); empty where there is one
   std::vector<RewriteUse> rewrites;
+  std::vector<Recognition> recognised;    ///< among its nodes, by name
   std::vector<std::string> source_nodes;  ///< names in the model file, sorted
   std::int64_t bytes = 0;                 ///< planned: region::planned_bytes
   double flops = 0;
