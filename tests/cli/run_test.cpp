@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "program.hpp"
 
@@ -108,6 +109,13 @@ TEST_CASE("the trained network classifies as well after fusion, and its normalis
 TEST_CASE("the encoder block is at most twelve kernels and meets the stored output", "[cli]") {
   const json report = checked(example("encoder/model.hlo") + " --data " + example("encoder"));
   CHECK(report["kernels"].get<int>() <= 12);
+  std::multiset<std::string> recognised;
+  for (const json& group : report["groups"])
+    for (const json& r : group["recognised"]) recognised.insert(r["op"]);
+  for (const char* op : {"layer_norm", "softmax", "gelu"}) {
+    INFO(op);
+    CHECK(recognised.contains(op));
+  }
 }
 
 TEST_CASE("a stored output that is not met is a failure", "[cli]") {
