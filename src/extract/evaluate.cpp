@@ -100,8 +100,19 @@ bool is_view(const Graph& graph, const std::vector<NodeId>& nodes) {
 const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
   const std::vector<Value> in = inputs(nodes);
   const auto [at, fresh] = priced_.try_emplace(signatures_.of(nodes, in, outputs), std::unexpected(Refused{}));
-  ++effort_;
-  if (fresh) at->second = price(nodes, in, outputs);
+  if (!fresh) return at->second;
+  Signature unstored = at->first;
+  unstored.resize(unstored.size() - Signatures::kWordsOfOutput * outputs.size());
+  return at->second = price(nodes, in, outputs, offers(nodes, std::move(unstored)));
+}
+
+bool Evaluator::admits(const std::vector<NodeId>& nodes) {
+  return !offers(nodes, signatures_.of(nodes, inputs(nodes), {})).list.empty();
+}
+
+const Evaluator::Offers& Evaluator::offers(const std::vector<NodeId>& nodes, Signature signature) {
+  const auto [at, fresh] = offers_.try_emplace(std::move(signature));
+  if (fresh) at->second = ask_rules(nodes);
   return at->second;
 }
 
@@ -171,35 +182,36 @@ class Cheapest {
 
 }  // namespace
 
-Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
-                           const std::vector<Value>& outputs) {
-  // Rules first: most sets are refused by them, and a region is made only for the others.
-  struct Offer {
-    const rule::FuseRule* rule;  // null: one operator alone
-    std::vector<std::uint32_t> exclusive;
-  };
-  std::vector<Offer> offers;
-  Refused refused{plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
+// Most sets are refused by rules: a region is made only of the others.
+Evaluator::Offers Evaluator::ask_rules(const std::vector<NodeId>& nodes) {
+  ++effort_;
+  Offers out;
+  out.refused = {plan::Cut::Why::kRule, "no fuse rule takes these operators together"};
   const std::vector<Count> present = counts(nodes);
   std::optional<Inside> inside;
   for (const Usable& usable : rules_) {
     if (std::ranges::any_of(present, [&](const Count& c) { return usable.most[c.op.index] == 0; })) continue;
     const auto over = std::ranges::find_if(present, [&](const Count& c) { return c.times > usable.most[c.op.index]; });
     if (over != present.end()) {
-      refused.reason = fmt::format("rule {}: it takes {} {}, and here are {}", usable.rule->name,
-                                   usable.most[over->op.index], (*graph_.table)[over->op].name, over->times);
+      out.refused.reason = fmt::format("rule {}: it takes {} {}, and here are {}", usable.rule->name,
+                                       usable.most[over->op.index], (*graph_.table)[over->op].name, over->times);
       continue;
     }
     if (!inside) inside.emplace(graph_, nodes);
-    auto admitted = admits(*usable.rule, graph_, uses_, *inside);
+    auto admitted = extract::admits(*usable.rule, graph_, uses_, *inside);
     if (admitted)
-      offers.push_back({usable.rule, *std::move(admitted)});
+      out.list.push_back({usable.rule, *std::move(admitted)});
     else
-      refused = {admitted.error().by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule,
-                 std::move(admitted.error().reason)};
+      out.refused = {admitted.error().by_guard ? plan::Cut::Why::kGuard : plan::Cut::Why::kRule,
+                     std::move(admitted.error().reason)};
   }
-  if (nodes.size() == 1) offers.push_back({nullptr, {}});
-  if (offers.empty()) return std::unexpected(std::move(refused));
+  if (nodes.size() == 1) out.list.push_back({nullptr, {}});
+  return out;
+}
+
+Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
+                           const std::vector<Value>& outputs, const Offers& offers) {
+  if (offers.list.empty()) return std::unexpected(offers.refused);
   effort_ += nodes.size();
 
   const Result<region::Region> region = plan::make_region(graph_, nodes, inputs, outputs);
@@ -207,8 +219,8 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
   std::vector<bool> hot;
   for (const Value v : inputs)
     hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
-  Cheapest cheapest(*region, device_, std::move(hot), std::move(refused));
-  for (const Offer& offer : offers) {
+  Cheapest cheapest(*region, device_, std::move(hot), offers.refused);
+  for (const Offer& offer : offers.list) {
     if (offer.rule != nullptr && offer.rule->kernel) {
       cheapest.consider(offer.rule, offer.exclusive, *offer.rule->kernel);
       continue;

@@ -74,6 +74,8 @@ class Evaluator {
   const Evaluated& evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere = {}) {
     return evaluate(nodes, outputs(nodes, elsewhere));
   }
+  /// Whether rules take these nodes (in topological order) as one kernel, whatever is stored; templates are not asked.
+  bool admits(const std::vector<NodeId>& nodes);
   /// Of these nodes and what they read; sets with the same one are priced alike.
   Signature signature(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
     return signatures_.of(nodes, inputs(nodes), outputs);
@@ -81,8 +83,8 @@ class Evaluator {
   /// Tensors that such a kernel reads and writes, in order of first use.
   std::vector<Value> inputs(const std::vector<NodeId>& nodes) const;
   std::vector<Value> outputs(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere) const;
-  /// Sets of nodes asked for so far, and operators in those that rules took and that had not been priced: what planning
-  /// costs, and the same on every machine.
+  /// Sets of nodes that rules were asked for, and operators in those that were priced: what planning costs, and the
+  /// same on every machine. What is known already costs nothing.
   std::size_t effort() const { return effort_; }
 
   /// Of a node that is stored, the results that anybody reads.
@@ -90,8 +92,20 @@ class Evaluator {
   bool is_scalar_constant(Value v) const;
 
  private:
-  Evaluated price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
-                  const std::vector<Value>& outputs);
+  /// A way to make one kernel of a set of nodes, if a template fits.
+  struct Offer {
+    const rule::FuseRule* rule;  // null: one operator alone
+    std::vector<std::uint32_t> exclusive;
+  };
+  struct Offers {
+    std::vector<Offer> list;
+    Refused refused;  // what to say where no offer can be taken up
+  };
+  /// @param signature  of the nodes, nothing stored
+  const Offers& offers(const std::vector<NodeId>& nodes, Signature signature);
+  Offers ask_rules(const std::vector<NodeId>& nodes);
+  Evaluated price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs, const std::vector<Value>& outputs,
+                  const Offers& offers);
 
   const Graph& graph_;
   const Uses& uses_;
@@ -124,6 +138,7 @@ class Evaluator {
   };
   mutable Marks inside_, seen_;
   Signatures signatures_;
+  std::unordered_map<Signature, Offers, SignatureHash> offers_;
   std::unordered_map<Signature, Evaluated, SignatureHash> priced_;
 };
 

@@ -30,7 +30,8 @@ class Signatures {
 
   /// @param nodes    in topological order
   /// @param inputs   what they read from outside, scalar constants apart
-  /// @param outputs  what is stored
+  /// @param outputs  what is stored: the last kWordsOfOutput words for each
+  static constexpr std::size_t kWordsOfOutput = 2;
   Signature of(const std::vector<graph::NodeId>& nodes, const std::vector<graph::Value>& inputs,
                const std::vector<graph::Value>& outputs);
 

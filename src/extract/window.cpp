@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace fusewright::extract {
 
@@ -127,8 +128,8 @@ class Solver {
     if (so_far + later >= least_) return;
     const NodeSet cone = w_.cone(stored, there);
     const double before = so_far + charged(cone);
-    const double cost = before + at_least(cone, stored);
-    if (!may_follow(cone, there) || cost >= next.cost || cost + later >= least_) return;
+    const auto too_dear = [&](double cost) { return cost >= next.cost || cost + later >= least_; };
+    if (!may_follow(cone, there) || too_dear(before + at_least(cone, stored)) || too_dear(before + least(cone))) return;
     const Part& part = price(cone, stored);
     if (part.price != nullptr && before + part.seconds < next.cost)
       next = {before + part.seconds, there, part.price, cone};
@@ -163,12 +164,28 @@ class Solver {
     return known = charged(cone) + at_least(cone, missing);
   }
 
+  // A kernel takes no less time for storing more, and what a template cannot store it cannot store with more.
+  double least(NodeSet cone) {
+    const auto [at, fresh] = least_of_.try_emplace(cone);
+    if (fresh) at->second = evaluator_.admits(w_.members(cone)) ? price(cone, ends(cone)).seconds : kUnreached;
+    return at->second;
+  }
+
+  // What nothing in the kernel reads must be stored.
+  ChoiceSet ends(NodeSet cone) const {
+    NodeSet read = 0;
+    each(cone, [&](std::uint32_t n) { read |= w_.operands[n]; });
+    ChoiceSet out = 0;
+    each(cone & ~read, [&](std::uint32_t n) { out |= w_.bit(n); });
+    return out;
+  }
+
   const Part& price(NodeSet cone, ChoiceSet stored) {
     const auto [at, fresh] = parts_.try_emplace({cone, stored});
     if (!fresh) return at->second;
     const std::vector<NodeId> nodes = w_.members(cone);
     const Evaluated& priced = evaluator_.evaluate(nodes, w_.outputs(stored));
-    at->second = priced ? Part{&*priced, is_view(graph_, nodes) ? 0 : priced->cost.seconds} : Part{nullptr, 0};
+    at->second = priced ? Part{&*priced, is_view(graph_, nodes) ? 0 : priced->cost.seconds} : Part{nullptr, kUnreached};
     return at->second;
   }
 
@@ -181,7 +198,8 @@ class Solver {
   std::vector<double> rest_;     // likewise; negative: not yet known
   std::vector<double> storing_;  // by choice: seconds at the least
   std::map<std::pair<NodeSet, ChoiceSet>, Part> parts_;
-  double least_ = 0;  // that a plan must be cheaper than
+  std::unordered_map<NodeSet, double> least_of_;  // by what a kernel computes: its seconds, whatever it stores
+  double least_ = 0;                              // that a plan must be cheaper than
 };
 
 }  // namespace

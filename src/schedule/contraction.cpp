@@ -80,8 +80,6 @@ Contraction of_dot(const Region& region, ValueId id) {
 std::expected<region::AccessRoot, Refusal> output_root(const Region& region, const Contraction& c, ValueId output) {
   const RegionValue& v = region[output];
   const RegionValue& result = region[c.result];
-  if (v.elements() != result.elements())
-    return refuse(fmt::format("an output has {} elements, the {} {}", v.elements(), result.op_name, result.elements()));
   const auto stop = [&](ValueId id) { return id == c.result; };
   const IndexExpr own = linearize(c.result_map, result.dims);
   // Straight: the same row-major order.
@@ -131,6 +129,10 @@ std::expected<Contraction, Refusal> analyse_contraction(const Region& region, Ta
     return refuse(fmt::format("no contraction of {}", ops::name(v.dtype)));
   const bool conv = v.op_class == ops::OpClass::kConvolution;
   if (conv && v.dims.size() > 5) return refuse(fmt::format("a convolution over {} axes", v.dims.size() - 2));
+  for (const ValueId output : region.outputs)
+    if (region[output].elements() != v.elements())
+      return refuse(
+          fmt::format("an output has {} elements, the {} {}", region[output].elements(), v.op_name, v.elements()));
   Contraction c = conv ? of_conv(region, result, family) : of_dot(region, result);
   const auto stop = [&](ValueId id) { return id == result; };
   for (const auto& [operand, map] : {std::pair(c.left, c.left_map), std::pair(c.right, c.right_map)}) {
