@@ -160,14 +160,12 @@ int main(int argc, char** argv) {
                     .matches_per_rule = ~std::uint64_t{0},
                     .seconds = 1e6,
                     .bytes = ~std::uint64_t{0}};
-  const match::Program program =
-      must(match::compile_program(*rules.table, rules.rewrites, saturate::select_rules(rules.rewrites, options)));
-
   double best = 1e9;
   for (int i = 0; i < repeats; ++i) {
     egraph::EGraph egraph(rules.table, {record});
     add_terms(egraph);
-    const saturate::Trace trace = saturate::run(egraph, rules.rewrites, program, options);
+    match::Program program;
+    const saturate::Trace trace = must(saturate::run(egraph, rules.rewrites, program, options));
     best = std::min(best, trace.seconds);
     if (i + 1 < repeats) continue;
     fmt::print("{} iterations: {} e-nodes, {} classes, {:.3f} s{}\n", trace.iterations.size(), egraph.live_nodes(),

@@ -438,17 +438,22 @@ struct Matcher::Run {
 };
 
 Matcher::Matcher(const EGraph& egraph, const match::Program& program, std::size_t rules)
-    : egraph_(egraph), program_(program), rules_(rules), disabled_(rules, false), counts_(program.trie.size()) {
-  for (const rule::OpSet& set : program.op_sets) {
-    std::vector<std::uint8_t>& in = op_in_set_.emplace_back(egraph.table().size() + 2, 0);
-    for (const OpId op : set.ops) in[op.index] = 1;
-  }
-  attr_results_.resize(program.attr_tests.size());
-}
+    : egraph_(egraph), program_(program), rules_(rules), disabled_(rules, false) {}
 
 Matcher::~Matcher() = default;
 
+/// Room for what the program got since the last run.
+void Matcher::grow() {
+  counts_.resize(program_.trie.size());
+  attr_results_.resize(program_.attr_tests.size());
+  for (std::size_t i = op_in_set_.size(); i < program_.op_sets.size(); ++i) {
+    std::vector<std::uint8_t>& in = op_in_set_.emplace_back(egraph_.table().size() + 2, 0);
+    for (const OpId op : program_.op_sets[i].ops) in[op.index] = 1;
+  }
+}
+
 MatchSet Matcher::run(const Index& index, const MatchOptions& options) {
+  grow();
   MatchSet out;
   out.records.resize(program_.patterns.size());
   out.counts.resize(program_.patterns.size(), 0);

@@ -8,9 +8,20 @@
 #include "fusewright/support/check.hpp"
 
 namespace fusewright::match {
-namespace {
 
 using rule::PatternNode;
+
+/// What was entered into the program so far, by content: rule sets are large, and each entry is asked for often.
+struct Known {
+  using TrieKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;  // parent, instruction
+
+  std::map<std::vector<ops::OpId>, std::uint32_t> op_sets;
+  std::map<TrieKey, std::uint32_t> trie;
+  std::map<std::uint32_t, std::uint32_t> parts;  // by the trie node in front of the kPart
+  std::vector<std::uint32_t> last_child;         // by trie node
+};
+
+namespace {
 
 constexpr std::size_t kMaxInstructions = 4096;
 
@@ -26,16 +37,6 @@ std::uint32_t pooled(std::vector<T>& pool, const T& value, Same&& same) {
 bool same_literal(const rule::LiteralPattern& a, const rule::LiteralPattern& b) {
   return a.any == b.any && a.value == b.value && a.tolerance == b.tolerance && a.approximate == b.approximate;
 }
-
-/// What was entered into the program so far, by content: rule sets are large, and each entry is asked for often.
-struct Known {
-  using TrieKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;  // parent, instruction
-
-  std::map<std::vector<ops::OpId>, std::uint32_t> op_sets;
-  std::map<TrieKey, std::uint32_t> trie;
-  std::map<std::uint32_t, std::uint32_t> parts;  // by the trie node in front of the kPart
-  std::vector<std::uint32_t> last_child;         // by trie node
-};
 
 // Stand for the parents of roots: of whole patterns, and of parts, which share nothing with them.
 constexpr std::uint32_t kRootOfPatterns = TrieNode::kNone;
@@ -326,28 +327,37 @@ std::uint32_t record_words(const Instr& instr) {
   return 0;
 }
 
+Compiler::Compiler(const ops::OpTable& table, Program& program)
+    : table_(table), program_(program), known_(std::make_unique<Known>()) {}
+
+Compiler::~Compiler() = default;
+
+Status Compiler::add(const rule::RewriteRule& rewrite, RuleId id, std::uint32_t index) {
+  const rule::RewriteVariant& variant = rewrite.variants[index];
+  for (const std::uint32_t root : variant.roots) {
+    if (variant.nodes[root].kind == PatternNode::Kind::kApply) continue;
+    return fail("the pattern of rewrite '" + rewrite.name + "' is not an operator, so it would match everything",
+                variant.nodes[root].span);
+  }
+  const bool recognises = rewrite.origin == rule::RewriteRule::Origin::kRecognise;
+  VariantCompiler compiler(table_, program_, *known_, variant, recognises);
+  FW_TRY_STATUS(compiler.run());
+  PatternInfo pattern;
+  pattern.rule = id;
+  pattern.variant = index;
+  pattern.bindings = compiler.bindings();
+  pattern.named_nodes = compiler.named_nodes();
+  insert_pattern(program_, *known_, std::move(pattern), compiler);
+  return {};
+}
+
 Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
                                 const std::vector<RuleId>& selected) {
   Program program;
-  Known known;
+  Compiler compiler(table, program);
   for (const RuleId id : selected) {
-    const rule::RewriteRule& rewrite = rewrites[id.index];
-    for (std::size_t v = 0; v < rewrite.variants.size(); ++v) {
-      const rule::RewriteVariant& variant = rewrite.variants[v];
-      for (const std::uint32_t root : variant.roots) {
-        if (variant.nodes[root].kind == PatternNode::Kind::kApply) continue;
-        return fail("the pattern of rewrite '" + rewrite.name + "' is not an operator, so it would match everything",
-                    variant.nodes[root].span);
-      }
-      VariantCompiler compiler(table, program, known, variant, rewrite.origin == rule::RewriteRule::Origin::kRecognise);
-      FW_TRY_STATUS(compiler.run());
-      PatternInfo pattern;
-      pattern.rule = id;
-      pattern.variant = static_cast<std::uint32_t>(v);
-      pattern.bindings = compiler.bindings();
-      pattern.named_nodes = compiler.named_nodes();
-      insert_pattern(program, known, std::move(pattern), compiler);
-    }
+    for (std::uint32_t v = 0; v < rewrites[id.index].variants.size(); ++v)
+      FW_TRY_STATUS(compiler.add(rewrites[id.index], id, v));
   }
   return program;
 }

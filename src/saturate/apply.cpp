@@ -49,14 +49,10 @@ std::optional<bool> truth(const EnvValue& value) {
 }  // namespace
 
 Applier::Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program)
-    : egraph_(egraph),
-      rewrites_(rewrites),
-      program_(program),
-      builder_(egraph),
-      runner_(egraph, builder_),
-      prepared_(program.patterns.size()) {}
+    : egraph_(egraph), rewrites_(rewrites), program_(program), builder_(egraph), runner_(egraph, builder_) {}
 
 void Applier::prepare(PatternId id) {
+  if (prepared_.size() < program_.patterns.size()) prepared_.resize(program_.patterns.size());
   Prepared& prepared = prepared_[id.index];
   if (prepared.ready) return;
   prepared.ready = true;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "fusewright/saturate/apply.hpp"
+#include "src/saturate/waiting.hpp"
 
 namespace fusewright::saturate {
 namespace {
@@ -19,29 +20,19 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 class Runner {
  public:
-  Runner(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program,
+  Runner(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,
          const Options& options)
       : egraph_(egraph),
         rewrites_(rewrites),
         program_(program),
         options_(options),
+        waiting_(egraph.table(), rewrites, select_rules(rewrites, options), program),
         matcher_(egraph, program, rewrites.size()),
         applier_(egraph, rewrites, program),
         trace_of_(rewrites.size(), kUnused),
-        exhausted_(rewrites.size(), false) {
-    for (const match::PatternInfo& pattern : program.patterns) {
-      std::uint32_t& at = trace_of_[pattern.rule.index];
-      if (at != kUnused) continue;
-      at = static_cast<std::uint32_t>(trace_.rules.size());
-      const rule::RewriteRule& rule = rewrites[pattern.rule.index];
-      RuleTrace& entry = trace_.rules.emplace_back();
-      entry.rule = pattern.rule;
-      entry.name = rule.name;
-      entry.refused.resize(rule.guards.size(), 0);
-    }
-  }
+        exhausted_(rewrites.size(), false) {}
 
-  Trace run() {
+  Result<Trace> run() {
     egraph_.rebuild();
     std::uint32_t since = 0;
     while (!stopped_) {
@@ -50,13 +41,15 @@ class Runner {
              static_cast<double>(trace_.iterations.size()));
         break;
       }
-      const bool changed = iterate(since);
+      FW_TRY(const bool changed, iterate(since));
       if (!stopped_ && !changed) break;
       since = egraph_.round();
     }
     if (trace_.stop_reasons.empty()) trace_.stop_reasons.push_back({});
     const auto counts = matcher_.counts();
     trace_.instructions.assign(counts.begin(), counts.end());
+    trace_.asleep = waiting_.asleep();
+    std::ranges::sort(trace_.rules, {}, &RuleTrace::rule);
     trace_.applications = egraph_.application_count();
     trace_.bytes = egraph_.bytes();
     report_conflicts();
@@ -68,7 +61,7 @@ class Runner {
   static constexpr std::uint32_t kUnused = 0xffffffffU;
 
   /// @returns whether anything is new.
-  bool iterate(std::uint32_t since) {
+  Result<bool> iterate(std::uint32_t since) {
     IterationTrace& iteration = trace_.iterations.emplace_back();
     auto lap = Clock::now();
     const auto lapped = [&lap] {
@@ -77,6 +70,8 @@ class Runner {
       return seconds;
     };
     index_.refresh(egraph_);
+    FW_TRY_STATUS(waiting_.wake(index_));
+    trace_woken_rules();
     iteration.index_seconds = lapped();
 
     egraph::MatchOptions options;
@@ -98,6 +93,19 @@ class Runner {
     iteration.nodes = egraph_.live_nodes();
     iteration.classes = egraph_.class_count();
     return changed;
+  }
+
+  void trace_woken_rules() {
+    for (; traced_patterns_ < program_.patterns.size(); ++traced_patterns_) {
+      const match::RuleId id = program_.patterns[traced_patterns_].rule;
+      std::uint32_t& at = trace_of_[id.index];
+      if (at != kUnused) continue;
+      at = static_cast<std::uint32_t>(trace_.rules.size());
+      RuleTrace& entry = trace_.rules.emplace_back();
+      entry.rule = id;
+      entry.name = rewrites_[id.index].name;
+      entry.refused.resize(rewrites_[id.index].guards.size(), 0);
+    }
   }
 
   void apply_all(const egraph::MatchSet& matches, IterationTrace& iteration) {
@@ -226,12 +234,14 @@ class Runner {
   const std::vector<rule::RewriteRule>& rewrites_;
   const match::Program& program_;
   const Options& options_;
+  Waiting waiting_;
   egraph::Index index_;
   egraph::Matcher matcher_;
   Applier applier_;
   Trace trace_;
   std::vector<std::uint32_t> trace_of_;  // by rule
-  std::vector<bool> exhausted_;          // by rule
+  std::size_t traced_patterns_ = 0;
+  std::vector<bool> exhausted_;  // by rule
   Clock::time_point start_ = Clock::now();
   bool stopped_ = false;
 };
@@ -248,18 +258,16 @@ std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& re
   return selected;
 }
 
-Trace run(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program,
-          const Options& options) {
+Result<Trace> run(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,
+                  const Options& options) {
   return Runner(egraph, rewrites, program, options).run();
 }
 
 Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule::RuleSet> rules,
                            const Options& options) {
   if (rules->table != graph.table) return fail("the rules are over another operator table than the graph");
-  FW_TRY(match::Program program,
-         match::compile_program(*graph.table, rules->rewrites, select_rules(rules->rewrites, options)));
-  Saturated out{egraph::from_graph(graph, {options.record}), std::move(rules), std::move(program), {}};
-  out.trace = run(out.imported.egraph, out.rules->rewrites, out.program, options);
+  Saturated out{egraph::from_graph(graph, {options.record}), std::move(rules), {}, {}};
+  FW_TRY(out.trace, run(out.imported.egraph, out.rules->rewrites, out.program, options));
   return out;
 }
 

@@ -29,8 +29,9 @@ std::string to_string(const StopReason& reason) {
   return {};
 }
 
-std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& program, const Trace& trace,
+std::vector<WhyNot> why_not(const rule::RuleSet& rules, const match::Program& program, const Trace& trace,
                             match::RuleId rule) {
+  const ops::OpTable& table = *rules.table;
   std::vector<WhyNot> out;
   for (const match::PatternInfo& pattern : program.patterns) {
     if (pattern.rule != rule) continue;
@@ -44,6 +45,13 @@ std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& pro
     const auto own = std::ranges::find(trace.rules, rule, &RuleTrace::rule);
     out.push_back({pattern.variant, "roots with what they share in common", out.back().passed,
                    own == trace.rules.end() ? 0 : own->matches});
+  }
+  for (const Asleep& asleep : trace.asleep) {
+    if (asleep.rule != rule) continue;
+    std::string names;
+    const auto& node = rules.rewrites[rule.index].variants[asleep.variant].nodes[asleep.node];
+    for (const ops::OpId op : node.ops.ops) names += (names.empty() ? "" : " or ") + table[op].name;
+    out.push_back({asleep.variant, names + " anywhere in the graph", 0, 0});
   }
   return out;
 }

@@ -51,7 +51,7 @@ TEST_CASE("why-not tells roots that share nothing in the model from roots that a
     m.input("y", f32({4}));
     const Value a = m.eval("exp(x)"), b = m.eval(shared ? "log(x)" : "log(y)");
     const Saturated s = must_saturate(m.finish({a, b}), rules);
-    const auto why = why_not(*rules->table, s.program, s.trace, s.trace.rules[0].rule);
+    const auto why = why_not(*rules, s.program, s.trace, s.trace.rules[0].rule);
     REQUIRE_FALSE(why.empty());
     CHECK(why.back().instruction == "roots with what they share in common");
     CHECK(why.back().tried == 1);

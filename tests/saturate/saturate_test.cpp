@@ -92,10 +92,33 @@ TEST_CASE("guards are counted apart, and why-not names the instruction that let 
   REQUIRE(vectors.refused.size() == 2);
   CHECK(vectors.refused[0] == 1);
   CHECK(vectors.refused[1] == 1);
-  const auto why = why_not(*rules->table, s.program, s.trace, s.trace.rules[0].rule);
+  const auto why = why_not(*rules, s.program, s.trace, s.trace.rules[0].rule);
   REQUIRE_FALSE(why.empty());
   CHECK(why.back().passed == 0);
   CHECK(why.back().instruction == "n1 = exp in r1");
+}
+
+TEST_CASE("a rule is compiled when its operators occur, be it that another rule makes them", "[saturate]") {
+  const auto rules = rules_of(R"(
+    rewrite last { match sinh(cosh(x)) to tanh(x) }
+    rewrite first { match exp(log(x)) to cosh(x) }
+    rewrite second { match neg(cosh(x)) to sinh(cosh(x)) }
+    rewrite absent { match sinh(atan2(x, y)) to x })");
+  Model m(rules);
+  m.input("x", f32({4}));
+  const Value a = m.eval("neg(exp(log(x)))"), b = m.eval("tanh(x)");
+  const Saturated s = must_saturate(m.finish({a, b}), rules);
+  CHECK(equal(s, a, b));
+  check_replays(s);
+  CHECK(s.program.patterns.size() == 3);
+  REQUIRE(s.trace.rules.size() == 3);
+  CHECK(s.trace.rules[0].name == rules->rewrites[s.trace.rules[0].rule.index].name);
+  CHECK(std::ranges::is_sorted(s.trace.rules, {}, &RuleTrace::rule));
+  REQUIRE(s.trace.asleep.size() == 1);
+  const auto why = why_not(*rules, s.program, s.trace, s.trace.asleep[0].rule);
+  REQUIRE(why.size() == 1);
+  CHECK(why[0].instruction == "atan2 anywhere in the graph");
+  CHECK(why[0].tried == 0);
 }
 
 TEST_CASE("composite operators expand and are recognised, to the same classes", "[saturate]") {

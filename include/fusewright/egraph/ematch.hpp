@@ -37,7 +37,7 @@ struct MatchOptions {
       poll;  ///< asked now and then, with the bytes of all records; true ends the search
 };
 
-/// Runs a matcher program over a picture of an e-graph.
+/// Runs a matcher program over a picture of an e-graph. The program may grow between runs.
 class Matcher {
  public:
   /// @param rules  number of rules that RuleIds count.
@@ -55,6 +55,8 @@ class Matcher {
 
  private:
   struct Run;
+
+  void grow();
 
   const EGraph& egraph_;
   const match::Program& program_;

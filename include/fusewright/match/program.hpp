@@ -134,8 +134,28 @@ struct Program {
   std::uint16_t nodes = 0;      ///< matched nodes of a pattern, at most
 };
 
-/// Compiles the patterns of these rewrites.
-/// Errors: a pattern of more than 4,096 instructions, or of a root that shares no value with those before it.
+struct Known;  // what a compiler has entered
+
+/// Adds patterns to a program, in any order; the numbers of what is in it already stay.
+class Compiler {
+ public:
+  /// @param program  empty; both must outlive the compiler.
+  Compiler(const ops::OpTable& table, Program& program);
+  ~Compiler();
+  Compiler(const Compiler&) = delete;
+  Compiler& operator=(const Compiler&) = delete;
+
+  /// Adds one variant of a rewrite.
+  /// Errors: a pattern of more than 4,096 instructions, or of a root that shares no value with those before it.
+  Status add(const rule::RewriteRule& rewrite, RuleId id, std::uint32_t variant);
+
+ private:
+  const ops::OpTable& table_;
+  Program& program_;
+  std::unique_ptr<Known> known_;
+};
+
+/// Compiles all variants of these rewrites. Errors: as of Compiler::add.
 Result<Program> compile_program(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
                                 const std::vector<RuleId>& selected);
 

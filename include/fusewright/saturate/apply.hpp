@@ -31,7 +31,8 @@ struct Outcome {
   std::uint32_t guard = 0;
 };
 
-/// Evaluates guards, `let`s and right-hand sides of matches and puts what they make into an e-graph.
+/// Evaluates guards, `let`s and right-hand sides of matches and puts what they make into an e-graph. The program may
+/// grow between calls.
 class Applier {
  public:
   Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program);

@@ -37,7 +37,7 @@ struct Options {
 struct Saturated {
   egraph::Imported imported;
   std::shared_ptr<const rule::RuleSet> rules;
-  match::Program program;
+  match::Program program;  ///< the patterns of which all operators occurred
   Trace trace;
 
   const egraph::EGraph& graph() const { return imported.egraph; }
@@ -60,8 +60,9 @@ Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule
 std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& rewrites, const Options& options);
 
 /// The loop itself, on an e-graph that is there already.
-/// @param rewrites  what the RuleIds of `program` count.
-Trace run(egraph::EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program,
-          const Options& options);
+/// @param rewrites  what RuleIds count; those that the options allow are applied.
+/// @param program   empty; gets the patterns of those rewrites whose operators all occur.
+Result<Trace> run(egraph::EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,
+                  const Options& options);
 
 }  // namespace fusewright::saturate

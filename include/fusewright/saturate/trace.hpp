@@ -39,13 +39,21 @@ struct IterationTrace {
   double index_seconds = 0, match_seconds = 0, apply_seconds = 0, rebuild_seconds = 0;
 };
 
+/// A variant of a rule that was never looked for: of the operators of one node of its pattern none ever occurred.
+struct Asleep {
+  match::RuleId rule;
+  std::uint32_t variant = 0;
+  std::uint32_t node = 0;  ///< index into RewriteVariant::nodes
+};
+
 /// A record of one saturation, complete in itself.
 struct Trace {
-  std::vector<RuleTrace> rules;  ///< those selected, in the order of the rule set
+  std::vector<RuleTrace> rules;  ///< those of which a variant was looked for, in the order of the rule set
   std::vector<IterationTrace> iterations;
   std::vector<StopReason> stop_reasons;          ///< kSaturated alone, or the limits that were reached
   std::vector<Diagnostic> diagnostics;           ///< rules that went wrong: of each the first time
   std::vector<egraph::InstrCount> instructions;  ///< by trie node of the matcher program: what was tried, what passed
+  std::vector<Asleep> asleep;                    ///< in the order of the rule set
   std::uint64_t applications = 0;
   std::size_t bytes = 0;  ///< of the e-graph, at the end
   double seconds = 0;
@@ -54,13 +62,14 @@ struct Trace {
 };
 
 /// How far the patterns of a rule got: for each instruction on the way of its variants, what it looked at and what it
-/// let through. For a rule that never matched, the instruction after which nothing passed.
+/// let through. For a rule that never matched, the instruction after which nothing passed, or the operator that does
+/// not occur.
 struct WhyNot {
   std::uint32_t variant = 0;
   std::string instruction;  ///< as in match::print_program
   std::uint64_t tried = 0, passed = 0;
 };
-std::vector<WhyNot> why_not(const ops::OpTable& table, const match::Program& program, const Trace& trace,
+std::vector<WhyNot> why_not(const rule::RuleSet& rules, const match::Program& program, const Trace& trace,
                             match::RuleId rule);
 
 }  // namespace fusewright::saturate

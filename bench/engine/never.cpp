@@ -1,0 +1,70 @@
+// What rules that never match cost a saturation. usage: bench_engine_never MODEL.hlo RULES.fuse [rounds]
+// [RULES-FOLDER]; saturates the model under the library and under the library with RULES.fuse, in turn, and prints the
+// least seconds of each, compiling the rules included.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+
+#include "fusewright/frontend/hlo/import.hpp"
+#include "fusewright/rule/check.hpp"
+#include "fusewright/saturate/saturate.hpp"
+
+namespace {
+
+using namespace fusewright;
+
+template <class T>
+T must(Result<T> result) {
+  if (result) return *std::move(result);
+  fmt::print(stderr, "{}", print_error(result.error()));
+  std::exit(2);
+}
+
+struct Side {
+  std::shared_ptr<const rule::RuleSet> rules;
+  graph::Graph graph;
+  double best = 1e9;
+  std::size_t nodes = 0;
+};
+
+Side side_of(const std::vector<std::string>& paths, const std::string& model) {
+  Side side;
+  side.rules = std::make_shared<const rule::RuleSet>(must(rule::load_rules(paths, ops::OpTable::builtin())));
+  side.graph = must(frontend_hlo::import_hlo(must(frontend_hlo::read_hlo_file(model)), side.rules->table)).front();
+  return side;
+}
+
+/// Of the processor, not of the clock: what is looked for is smaller than what other programs take away.
+double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+void measure(Side& side) {
+  const double start = seconds();
+  side.nodes = must(saturate::saturate(side.graph, side.rules, {})).graph().live_nodes();
+  side.best = std::min(side.best, seconds() - start);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "usage: bench_engine_never MODEL.hlo RULES.fuse [rounds] [RULES-FOLDER]\n");
+    return 2;
+  }
+  const int rounds = argc > 3 ? std::atoi(argv[3]) : 20;
+  const std::string library = argc > 4 ? argv[4] : "rules";
+  Side without = side_of({library}, argv[1]), beside = side_of({library, argv[2]}, argv[1]);
+  for (int i = 0; i < rounds; ++i) {
+    measure(without);
+    measure(beside);
+  }
+  if (without.nodes != beside.nodes) {
+    fmt::print(stderr, "the rules match: {} e-nodes with them, {} without\n", beside.nodes, without.nodes);
+    return 1;
+  }
+  fmt::print("{} rewrites {:.4f} s, {} rewrites {:.4f} s: {:+.1f} %\n", without.rules->rewrites.size(), without.best,
+             beside.rules->rewrites.size(), beside.best, 100 * (beside.best / without.best - 1));
+  return 0;
+}
