@@ -26,6 +26,7 @@ void add_lsp(CLI::App& app, Outcome& outcome);
 void add_watch(CLI::App& app, Outcome& outcome);
 void add_test(CLI::App& app, Outcome& outcome);
 void add_extract(CLI::App& app, Outcome& outcome);
+void add_calibrate(CLI::App& app, Outcome& outcome);
 void add_prove(CLI::App& app, Outcome& outcome);
 
 /// A command that does `work` with its arguments. `examples` stand at the end of its help.

@@ -41,6 +41,7 @@ cli::Outcome run(int argc, char** argv) {
   cli::add_test(app, outcome);
   cli::add_prove(app, outcome);
   cli::add_extract(app, outcome);
+  cli::add_calibrate(app, outcome);
   for (CLI::App* command : app.get_subcommands({}))
     for (CLI::Option* option : command->get_options())
       if (option->get_items_expected_max() > 0) option->check(cli::not_empty());

@@ -92,6 +92,39 @@ Result<Device> load_device(const std::string& path) {
   }
 }
 
+std::string print_device(const Device& device) {
+  // Four digits say all that a measurement knows.
+  const auto figure = [](double value) { return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr); };
+  const schedule::Target& shape = device.shape;
+  nlohmann::ordered_json json = {{"name", device.name}, {"target", device.target}};
+  if (shape.family == schedule::Target::Family::kGpu)
+    json["shape"] = {{"family", "gpu"},
+                     {"cores", shape.cores},
+                     {"warp", shape.warp},
+                     {"max_threads", shape.max_threads},
+                     {"registers", shape.registers},
+                     {"shared_bytes", shape.shared_bytes},
+                     {"l2_bytes", shape.l2_bytes}};
+  else
+    json["shape"] = {{"family", "cpu"},
+                     {"vector_bits", shape.vector_bits},
+                     {"vector_registers", shape.vector_registers},
+                     {"l1_bytes", shape.l1_bytes},
+                     {"l2_bytes", shape.l2_bytes},
+                     {"cores", shape.cores}};
+  json["launch_seconds"] = figure(device.launch_seconds);
+  json["handoff_seconds"] = figure(device.handoff_seconds);
+  for (const MemoryLevel& level : device.memory)
+    json["memory"].push_back(
+        {{"name", level.name}, {"bytes", level.bytes}, {"bytes_per_second", figure(level.bytes_per_second)}});
+  json["unit_rate"] = figure(device.unit_rate);
+  json["contraction_flops"] = figure(device.contraction_flops);
+  json["dtype_factor"] = nlohmann::ordered_json::object();
+  for (const auto& [dtype, factor] : device.dtype_factor) json["dtype_factor"][dtype] = figure(factor);
+  json["parallelism_for_peak"] = device.parallelism_for_peak;
+  return json.dump(2) + "\n";
+}
+
 std::vector<std::string> device_names(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

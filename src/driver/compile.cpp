@@ -142,14 +142,31 @@ Result<Compilation> plan_imported(const CompileOptions& options, std::shared_ptr
   return c;
 }
 
-Result<Compilation> compile(const CompileOptions& options) {
-  FW_TRY_STATUS(check_family(options));
-  FW_TRY(Compilation c, plan(options));
+namespace {
+
+Status lower(const CompileOptions& options, Compilation& c) {
   FW_TRY_STATUS(frontend_hlo::check_constants_known(c.imported));
   Phases phases(options, c);
   phases.begin("lower");
   FW_TRY(c.kernels, lower_groups(c, options.prepack));
   phases.end();
+  return {};
+}
+
+}  // namespace
+
+Result<Compilation> compile(const CompileOptions& options) {
+  FW_TRY_STATUS(check_family(options));
+  FW_TRY(Compilation c, plan(options));
+  FW_TRY_STATUS(lower(options, c));
+  return c;
+}
+
+Result<Compilation> compile_imported(const CompileOptions& options, std::shared_ptr<const rule::RuleSet> rules,
+                                     graph::Graph imported) {
+  FW_TRY_STATUS(check_family(options));
+  FW_TRY(Compilation c, plan_imported(options, std::move(rules), std::move(imported)));
+  FW_TRY_STATUS(lower(options, c));
   return c;
 }
 

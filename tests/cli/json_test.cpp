@@ -149,6 +149,7 @@ TEST_CASE("the JSON of check, test, fmt, compile and print is as documented", "[
   check_section(documented("## check"), {"check " + rules + " --json", "check " + slips + " --json"});
   check_section(documented("## test"), {"test " + halves + " --json"});
   check_section(documented("## extract"), {"extract " + (source_dir() / "examples/egraph.json").string() + " --json"});
+  check_section(documented("## calibrate"), {"calibrate --time 0 --threads 2 --json"});
   check_section(documented("## fmt"), {"fmt --check " + rules + " --json"});
   check_section(documented("## compile"),
                 {"compile " + view_model(scratch) + " --json --limit nodes=1 -o " + scratch.file("out")});

@@ -34,6 +34,21 @@ TEST_CASE("every device file that comes with the program loads", "[cost]") {
   for (const std::string& name : names) CHECK(device(name).name == name);
 }
 
+TEST_CASE("a printed device is the file of one that is the same", "[cost]") {
+  const auto path = std::filesystem::temp_directory_path() / "fusewright-printed-device.json";
+  for (const std::string& name : cost::device_names(folder())) {
+    const std::string printed = cost::print_device(device(name));
+    std::ofstream(path) << printed;
+    const auto loaded = cost::load_device(path.string());
+    INFO(printed);
+    REQUIRE(loaded.has_value());
+    CHECK(cost::print_device(*loaded) == printed);
+    CHECK(loaded->shape.registers == device(name).shape.registers);
+    CHECK(loaded->memory.size() == device(name).memory.size());
+  }
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("a broken device file is refused by name", "[cost]") {
   const auto path = std::filesystem::temp_directory_path() / "fusewright-broken-device.json";
   for (const char* text : {"", "{", "{}", "[1]", R"({"name": "x", "target": 3})"}) {

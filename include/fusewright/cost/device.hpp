@@ -34,6 +34,8 @@ struct Device {
 };
 /// Errors: an unreadable file, JSON that is not a device, figures that are not positive; each names the file.
 Result<Device> load_device(const std::string& path);
+/// The text of a file that gives this device.
+std::string print_device(const Device& device);
 /// Names of the device files in a folder (without ".json"), sorted.
 std::vector<std::string> device_names(const std::string& folder);
 

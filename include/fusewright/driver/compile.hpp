@@ -59,6 +59,10 @@ Result<Compilation> plan(const CompileOptions& options);
 Result<Compilation> plan_imported(const CompileOptions& options, std::shared_ptr<const rule::RuleSet> rules,
                                   graph::Graph imported);
 
+/// The same with kernels.
+Result<Compilation> compile_imported(const CompileOptions& options, std::shared_ptr<const rule::RuleSet> rules,
+                                     graph::Graph imported);
+
 /// One row of the backend table.
 struct Backend {
   std::string name;
