@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <mutex>
 #include <sstream>
@@ -43,6 +45,12 @@ Result<int> prove_broken(const rule::RuleSet& rules, const prove::Options& optio
   return kOk;
 }
 
+/// What a run that is interrupted has printed stays.
+void print_now(const std::string& text) {
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
 Result<int> prove_rules(const ProveArguments& args) {
   FW_TRY(const auto rules, driver::load_rules(args.rules, true));
   prove::Options options;
@@ -59,12 +67,23 @@ Result<int> prove_rules(const ProveArguments& args) {
       progress(fmt::format("{} of {} {}", done, all, what));
     };
   if (args.mutate) return prove_broken(*rules, options, args.explained);
+  FW_TRY(const std::vector<std::string> names, prove::names_to_prove(*rules, options));
+  const std::size_t widest =
+      names.empty() ? 4 : std::max<std::size_t>(4, std::ranges::max(names, {}, &std::string::size).size());
+  if (!args.json) {
+    print_now(prove::table_head(widest));
+    options.known = [&](const prove::Verdict& verdict) {
+      const std::scoped_lock one(lock);
+      if (progress) progress("");
+      print_now(prove::table_line(verdict, widest));
+    };
+  }
   FW_TRY(const std::vector<prove::Verdict> verdicts, prove::prove(rules, options));
   if (progress) progress("");
   if (args.json)
     print_json(prove::to_json(verdicts));
   else
-    fmt::print("{}", prove::to_text(verdicts));
+    fmt::print("{}", prove::table_end(verdicts));
   for (const prove::Verdict& v : verdicts) {
     if (v.kind == prove::Verdict::Kind::kRefuted) return kWrong;
     const bool open = v.kind == prove::Verdict::Kind::kUndecided || v.kind == prove::Verdict::Kind::kSampled;

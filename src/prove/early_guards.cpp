@@ -38,6 +38,29 @@ bool asks_how_made(const Expr& expr, const std::string& name, const ops::OpTable
   return false;
 }
 
+/// Questions that the number of a constant answers.
+const std::set<std::string>& number_queries() {
+  static const std::set<std::string> kQueries = {"splat", "value", "is_zero", "is_one"};
+  return kQueries;
+}
+
+/// What stands for the number of a name among the names that a guard needs.
+std::string number_of(const std::string& name) { return "number of " + name; }
+
+/// What the questions about values in an expression need: the numbers of names, or what is never known here.
+/// Recursion as deep as the rule's text.
+void questions_in(const Expr& expr, std::set<std::string>& out) {
+  const std::vector<std::string>& queries = rule::term_queries();
+  if (expr.kind == Expr::Kind::kCall && std::ranges::find(queries, expr.text) != queries.end()) {
+    const bool of_number = number_queries().contains(expr.text) && expr.args.size() == 1;
+    const bool of_name = of_number && expr.args[0]->kind == Expr::Kind::kName;
+    out.insert(of_name ? number_of(expr.args[0]->text) : "value of a term");
+  }
+  for (const auto& arg : expr.args)
+    if (arg != nullptr) questions_in(*arg, out);
+  for (const auto& [name, value] : expr.named) questions_in(*value, out);
+}
+
 /// Names that mean something by themselves: dtypes and numbers.
 bool has_meaning(const std::string& name) {
   return ops::dtype_from_name(name).has_value() || name == "inf" || name == "nan" || name == "pi" || name == "e";
@@ -78,77 +101,112 @@ std::vector<bool> opaque_nodes(const ops::OpTable& table, const rule::RewriteRul
 
 EarlyGuards::EarlyGuards(const ops::OpTable& table, const rule::RewriteRule& rule, const rule::RewriteVariant& variant)
     : table_(table), rule_(rule), variant_(variant) {
-  const std::vector<std::string>& queries = rule::term_queries();
   std::map<std::string, std::set<std::string>> lets;  // what each let needs in the end
   for (const rule::Step& step : variant.steps) {
     const Expr& expr = step.kind == rule::Step::Kind::kGuard ? *rule.guards[step.guard].expr : *step.value;
-    std::set<std::string> names, asked;
+    std::set<std::string> names;
     std::set<std::string>& needs = needs_.emplace_back();
     names_in(expr, names);
+    questions_in(expr, names);
     for (const std::string& name : names) {
       if (const auto let = lets.find(name); let != lets.end())
         needs.insert(let->second.begin(), let->second.end());
       else if (!has_meaning(name))
         needs.insert(name);
     }
-    names_in_calls(expr, {queries.begin(), queries.end()}, asked);
-    if (!asked.empty()) needs.insert("");  // of values: never known here
     if (step.kind == rule::Step::Kind::kLet) lets[step.name] = needs;
+    const std::size_t at = needs_.size() - 1;
+    missing_.push_back(needs.size());
+    if (step.kind == rule::Step::Kind::kGuard)
+      for (const std::string& name : needs) needed_by_[name].push_back(at);
+  }
+}
+
+void EarlyGuards::count(const std::string& name, int change) {
+  const auto steps = needed_by_.find(name);
+  if (steps == needed_by_.end()) return;
+  for (const std::size_t step : steps->second) {
+    missing_[step] = static_cast<std::size_t>(static_cast<int>(missing_[step]) - change);
+    if (change > 0 && missing_[step] == 0) decided_.push_back(step);
   }
 }
 
 void EarlyGuards::know(const std::string& name, ops::AttrValue value) {
-  env_[name] = std::move(value);
-  fresh_.insert(name);
+  if (env_.emplace(name, std::move(value)).second) count(name, 1);
 }
 
 void EarlyGuards::know(const std::string& name, const Type& type) {
-  types_.push_back(type);
-  env_[name] = ops::TermValue{types_.size() - 1};
-  fresh_.insert(name);
+  if (!env_.emplace(name, ops::TermValue{values_.size()}).second) return;
+  values_.push_back({type});
+  count(name, 1);
 }
 
 void EarlyGuards::know_absent(const std::string& name) {
-  env_[name] = std::monostate();
-  fresh_.insert(name);
+  if (env_.emplace(name, std::monostate()).second) count(name, 1);
 }
 
 void EarlyGuards::forget(const std::string& name) {
   const auto at = env_.find(name);
   if (at == env_.end()) return;
-  if (std::holds_alternative<ops::TermValue>(at->second)) types_.pop_back();
+  if (std::holds_alternative<ops::TermValue>(at->second)) values_.pop_back();
   env_.erase(at);
+  count(name, -1);
+}
+
+void EarlyGuards::know_number(const std::string& name, double number) {
+  const auto at = env_.find(name);
+  const auto* value = at != env_.end() ? std::get_if<ops::TermValue>(&at->second) : nullptr;
+  if (value == nullptr) return;
+  values_[value->id].number = number;
+  count(number_of(name), 1);
+}
+
+void EarlyGuards::forget_number(const std::string& name) {
+  const auto at = env_.find(name);
+  const auto* value = at != env_.end() ? std::get_if<ops::TermValue>(&at->second) : nullptr;
+  if (value == nullptr || !values_[value->id].number) return;
+  values_[value->id].number.reset();
+  count(number_of(name), -1);
 }
 
 bool EarlyGuards::hold() {
-  const std::set<std::string> fresh = std::exchange(fresh_, {});
-  std::optional<ops::Env> env;  // with the lets that were computed on the way
-  std::set<std::size_t> computed;
-  for (std::size_t i = 0; i < variant_.steps.size(); ++i) {
-    const rule::Step& step = variant_.steps[i];
-    if (step.kind != rule::Step::Kind::kGuard) continue;
-    const std::set<std::string>& needs = needs_[i];
-    if (std::ranges::none_of(needs, [&](const std::string& n) { return fresh.contains(n); })) continue;
-    if (!std::ranges::all_of(needs, [&](const std::string& n) { return env_.contains(n); })) continue;
-    if (!env) env = env_;
-    for (std::size_t k = 0; k < i; ++k) {
-      const rule::Step& let = variant_.steps[k];
-      if (let.kind != rule::Step::Kind::kLet || computed.contains(k)) continue;
-      if (!std::ranges::includes(needs, needs_[k])) continue;
-      computed.insert(k);
-      if (auto value = ops::elaborate(table_, *let.value, *env, *this)) (*env)[let.name] = *std::move(value);
+  const std::vector<std::size_t> decided = std::exchange(decided_, {});
+  return std::ranges::all_of(decided, [&](std::size_t step) { return missing_[step] > 0 || holds(step); });
+}
+
+bool EarlyGuards::holds(std::size_t step) {
+  std::vector<std::string> computed;
+  for (std::size_t k = 0; k < step; ++k) {
+    const rule::Step& let = variant_.steps[k];
+    if (let.kind != rule::Step::Kind::kLet || !std::ranges::includes(needs_[step], needs_[k])) continue;
+    if (auto value = ops::elaborate(table_, *let.value, env_, *this)) {
+      env_[let.name] = *std::move(value);
+      computed.push_back(let.name);
     }
-    const auto value = ops::elaborate(table_, *rule_.guards[step.guard].expr, *env, *this);
-    const auto* attr = value ? std::get_if<ops::AttrValue>(&*value) : nullptr;
-    const bool* truth = attr != nullptr ? std::get_if<bool>(attr) : nullptr;
-    if (truth != nullptr && !*truth) return false;
   }
-  return true;
+  const auto value = ops::elaborate(table_, *rule_.guards[variant_.steps[step].guard].expr, env_, *this);
+  for (const std::string& name : computed) env_.erase(name);
+  const auto* attr = value ? std::get_if<ops::AttrValue>(&*value) : nullptr;
+  const bool* truth = attr != nullptr ? std::get_if<bool>(attr) : nullptr;
+  return truth == nullptr || *truth;
 }
 
 Result<std::vector<ops::TermValue>> EarlyGuards::apply(ops::OpId, const std::vector<std::optional<ops::TermValue>>&,
                                                        const ops::Attrs&, const Span& span) {
   return fail("only types are known", span);
+}
+
+Result<ops::AttrValue> EarlyGuards::query(const std::string& function, const std::vector<ops::TermValue>& args,
+                                          const Span& span) {
+  const bool known = args.size() == 1 && values_[args[0].id].number && number_queries().contains(function);
+  if (!known) return fail("not known yet", span);
+  const ops::DType dtype = values_[args[0].id].type.dtype;
+  const double number = ops::round_to(dtype, *values_[args[0].id].number);
+  if (function == "splat") return ops::AttrValue(true);
+  if (function == "is_zero") return ops::AttrValue(number == 0);
+  if (function == "is_one") return ops::AttrValue(number == 1);
+  if (ops::is_float(dtype)) return ops::AttrValue(number);
+  return ops::AttrValue(static_cast<std::int64_t>(number));
 }
 
 }  // namespace fusewright::prove

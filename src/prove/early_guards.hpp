@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,8 +22,8 @@ void names_in_calls(const ops::Expr& expr, const std::set<std::string>& function
 std::vector<bool> opaque_nodes(const ops::OpTable& table, const rule::RewriteRule& rule,
                                const rule::RewriteVariant& variant);
 
-/// The steps of a rule on what is known of an unfinished term, so that what a guard refuses is not built at all. Types
-/// and attributes only: questions about values are left to the matcher.
+/// The steps of a rule on what is known of an unfinished term, so that what a guard refuses is not built at all. Types,
+/// attributes, and numbers of constants that the rule reads; other questions about values are left to the matcher.
 class EarlyGuards final : public ops::TermBuilder {
  public:
   EarlyGuards(const ops::OpTable& table, const rule::RewriteRule& rule, const rule::RewriteVariant& variant);
@@ -33,21 +34,37 @@ class EarlyGuards final : public ops::TermBuilder {
   void forget(const std::string& name);  ///< what was known last of all types first
   bool knows(const std::string& name) const { return env_.contains(name); }
 
+  /// Every element of a value whose type is known is this number, as its dtype rounds it; until it is forgotten.
+  void know_number(const std::string& name, double number);
+  void forget_number(const std::string& name);
+
   /// False when a guard that what is newly known decides does not hold.
   bool hold();
 
   Result<std::vector<ops::TermValue>> apply(ops::OpId, const std::vector<std::optional<ops::TermValue>>&,
                                             const ops::Attrs&, const Span& span) override;
-  const ops::Type& type(ops::TermValue value) override { return types_[value.id]; }
+  const ops::Type& type(ops::TermValue value) override { return values_[value.id].type; }
+  Result<ops::AttrValue> query(const std::string& function, const std::vector<ops::TermValue>& args,
+                               const Span& span) override;
 
  private:
+  struct KnownValue {
+    ops::Type type;
+    std::optional<double> number = {};
+  };
+
+  void count(const std::string& name, int change);
+  bool holds(std::size_t step);
+
   const ops::OpTable& table_;
   const rule::RewriteRule& rule_;
   const rule::RewriteVariant& variant_;
-  std::vector<std::set<std::string>> needs_;  // by step: names that it and its lets rest on
+  std::vector<std::set<std::string>> needs_;                   // by step: names that it and its lets rest on
+  std::map<std::string, std::vector<std::size_t>> needed_by_;  // by name: guards
+  std::vector<std::size_t> missing_;                           // by step: how many of its names are not known
+  std::vector<std::size_t> decided_;  // guards all of whose names are known since the last hold()
   ops::Env env_;
-  std::set<std::string> fresh_;   // known since guards were last tried
-  std::vector<ops::Type> types_;  // names are forgotten in the reverse order
+  std::vector<KnownValue> values_;  // names are forgotten in the reverse order
 };
 
 }  // namespace fusewright::prove

@@ -143,10 +143,20 @@ class Enumerator {
     } else if (role->second == Role::kWeight) {
       with({.kind = Kind::kWeight, .type = type, .name = p.name}, bind);
     } else {
-      for (const double value : splat_values())
-        if (holds_number(type.dtype, value))
-          with({.kind = Kind::kNumber, .type = type, .name = p.name, .number = value}, bind);
+      splat(p.name, type, bind);
     }
+  }
+
+  void splat(const std::string& name, const Type& type, const Then& then) {
+    const bool fresh = !guards_.knows(name);
+    if (fresh) guards_.know(name, type);
+    for (const double value : splat_values()) {
+      if (!holds_number(type.dtype, value)) continue;
+      guards_.know_number(name, value);
+      if (guards_.hold()) with({.kind = Kind::kNumber, .type = type, .name = name, .number = value}, then);
+      guards_.forget_number(name);
+    }
+    if (fresh) guards_.forget(name);
   }
 
   void literal(const rule::LiteralPattern& literal, const Type& type, const Then& then) {
@@ -232,17 +242,26 @@ class Enumerator {
     return bound.empty() || guards_.hold();
   }
 
-  /// Operands in order of what there is to choose: variables and numbers, then moves, then all else. So guards that
-  /// speak of the first hold before the last are tried.
+  /// Operands in the order in which most is ruled out: variables and fixed numbers, which have no choice; operators,
+  /// in which most names are; moves, whose attributes are mostly told by those; numbers that the term may choose.
+  int choices(const PatternNode& p) const {
+    switch (p.kind) {
+      case PatternNode::Kind::kVariable: return is_splat(p.name) ? 3 : 0;
+      case PatternNode::Kind::kWildcard: return 0;
+      case PatternNode::Kind::kLiteral: return p.literal.any ? 3 : 0;
+      case PatternNode::Kind::kApply: break;
+    }
+    return p.ops.ops.size() == 1 && table_[p.ops.ops[0]].op_class == ops::OpClass::kMovement ? 2 : 1;
+  }
+
+  bool is_splat(const std::string& name) const {
+    const auto role = roles_.find(name);
+    return role != roles_.end() && role->second == Role::kSplat;
+  }
+
   std::uint32_t operand_at(const PatternNode& p, std::size_t step) const {
     std::vector<std::pair<int, std::uint32_t>> order;
-    for (std::uint32_t k = 0; k < p.operands.size(); ++k) {
-      const PatternNode& child = variant_.nodes[p.operands[k]];
-      int choices = 0;
-      if (child.kind == PatternNode::Kind::kApply)
-        choices = child.ops.ops.size() == 1 && table_[child.ops.ops[0]].op_class == ops::OpClass::kMovement ? 1 : 2;
-      order.emplace_back(choices, k);
-    }
+    for (std::uint32_t k = 0; k < p.operands.size(); ++k) order.emplace_back(choices(variant_.nodes[p.operands[k]]), k);
     std::ranges::sort(order);
     return order[step].second;
   }
@@ -256,6 +275,14 @@ class Enumerator {
     std::vector<std::optional<Type>> types = {};
   };
 
+  /// The name that a move gives to its `shape`, which is that of its result.
+  const rule::AttrPattern* shape_bound_by(const PatternNode& p) const {
+    if (p.kind != PatternNode::Kind::kApply || p.ops.ops.size() != 1) return nullptr;
+    if (table_[p.ops.ops[0]].op_class != ops::OpClass::kMovement) return nullptr;
+    const auto at = std::ranges::find(p.attrs, "shape", &rule::AttrPattern::attr);
+    return at != p.attrs.end() && !at->bind.empty() ? &*at : nullptr;
+  }
+
   /// Runs `then` while the type of a named operand is known, although it is not made yet: guards may ask for it, and
   /// wherever else the name stands it must be the same.
   template <class Next>
@@ -263,6 +290,21 @@ class Enumerator {
     if (terms_.work == 0) stopped_ = true;
     if (stopped_) return;
     --terms_.work;
+    if (const rule::AttrPattern* shape = shape_bound_by(operand); shape != nullptr) {
+      const ops::AttrValue value(type.shape);
+      const auto [known, fresh] = attrs_.emplace(shape->bind, value);
+      if (!fresh && !ops::equal(known->second, value)) return;
+      if (fresh) guards_.know(shape->bind, value);
+      if (!fresh || guards_.hold()) expecting_type(operand, type, next);
+      if (fresh) guards_.forget(shape->bind);
+      if (fresh) attrs_.erase(shape->bind);
+      return;
+    }
+    expecting_type(operand, type, next);
+  }
+
+  template <class Next>
+  void expecting_type(const PatternNode& operand, const Type& type, const Next& next) {
     if (operand.name.empty()) return next();
     if (const auto known = expected_.find(operand.name); known != expected_.end()) {
       if (known->second == type) next();
@@ -385,6 +427,7 @@ const Sources& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint3
                     to_string(wanted);
   for (const std::int64_t extent : space.extents) key += ' ' + std::to_string(extent);
   if (space.narrow) key += " narrow";
+  if (space.few_casts) key += " few casts";
   const auto [at, fresh] = found_.try_emplace(std::move(key));
   if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space);
   return at->second;

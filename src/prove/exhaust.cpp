@@ -95,7 +95,7 @@ class LevelSearch {
     bool good = true;
     for (std::size_t i = 0; i < order.size() && good; ++i)
       good = try_instance(rules_, rule_, terms[order[i].second], search_);
-    if (search_.instances > before || !good) {
+    if (search_.instances > before || !good || one_in > 1) {
       search_.sampled = search_.sampled || one_in > 1;
       note_level(search_, describe(level, *tier, search_.instances - before, one_in));
     }

@@ -13,36 +13,48 @@ const std::vector<Level>& levels() {
     using enum DType;
     const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes();
     const std::vector<std::int64_t> from_zero = {0, 1, 2, 3}, to_three = {1, 2, 3}, to_two = {1, 2}, two = {2};
-    return std::vector<Level>{
-        {"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},
-        {"rank 1", 1, {{from_zero, all}, {to_two, all}, {to_three, kinds}, {to_two, kinds}, {to_two, one}}},
-        {"rank 2",
-         2,
-         {{from_zero, kinds},
-          {to_three, kinds},
-          {to_three, one},
-          {to_two, kinds},
-          {to_two, one},
-          {to_two, one, {{1, 2}, {2, 1}, {2, 3}}},
-          {two, one, {{2, 3}}, true, true}}},
-        {"rank 3",
-         3,
-         {{to_three, kinds},
-          {to_three, one},
-          {to_two, kinds},
-          {to_two, one},
-          {to_two, one, {{1, 2, 3}, {2, 1, 2}, {2, 2, 1}}},
-          {two, one, {{2, 2, 3}}},
-          {two, one, {{2, 2, 3}}, false},
-          {two, one, {{2, 2, 3}}, false, true}}},
-        {"rank 4",
-         4,
-         {{to_three, one},
-          {to_two, one},
-          {to_two, one, {{1, 2, 2, 3}, {2, 1, 2, 2}, {2, 2, 1, 2}}},
-          {two, one, {{1, 2, 2, 2}}},
-          {two, one, {{1, 2, 2, 2}}, false},
-          {two, one, {{1, 2, 2, 2}}, false, true}}}};
+    return std::vector<Level>{{"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},
+                              {"rank 1",
+                               1,
+                               {{from_zero, all},
+                                {to_two, all},
+                                {to_three, kinds},
+                                {to_two, kinds},
+                                {to_two, one},
+                                {two, one},
+                                {two, one, {}, false},
+                                {two, one, {}, false, true, true}}},
+                              {"rank 2",
+                               2,
+                               {{from_zero, kinds},
+                                {to_three, kinds},
+                                {to_three, one},
+                                {to_two, kinds},
+                                {to_two, one},
+                                {to_two, one, {{1, 2}, {2, 1}, {2, 3}}},
+                                {two, one, {{2, 3}}, true, true},
+                                {two, one, {{2, 3}}, false, true},
+                                {two, one, {{2, 3}}, false, true, true}}},
+                              {"rank 3",
+                               3,
+                               {{to_three, kinds},
+                                {to_three, one},
+                                {to_two, kinds},
+                                {to_two, one},
+                                {to_two, one, {{1, 2, 3}, {2, 1, 2}, {2, 2, 1}}},
+                                {two, one, {{2, 2, 3}}},
+                                {two, one, {{2, 2, 3}}, false},
+                                {two, one, {{2, 2, 3}}, false, true},
+                                {two, one, {{2, 2, 3}}, false, true, true}}},
+                              {"rank 4",
+                               4,
+                               {{to_three, one},
+                                {to_two, one},
+                                {to_two, one, {{1, 2, 2, 3}, {2, 1, 2, 2}, {2, 2, 1, 2}}},
+                                {two, one, {{1, 2, 2, 2}}},
+                                {two, one, {{1, 2, 2, 2}}, false},
+                                {two, one, {{1, 2, 2, 2}}, false, true},
+                                {two, one, {{1, 2, 2, 2}}, false, true, true}}}};
   }();
   return kLevels;
 }
@@ -52,6 +64,7 @@ Space space_of(const Tier& tier) {
   space.extents = tier.extents;
   space.repeats = tier.repeats;
   space.narrow = tier.narrow;
+  space.few_casts = tier.few_casts;
   return space;
 }
 
@@ -70,6 +83,7 @@ std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, 
   if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
   if (!tier.repeats) extents += ", none repeated";
   if (tier.narrow) extents += ", one axis at a time";
+  if (tier.few_casts) extents += ", some dtypes cast";
   const std::string dtypes =
       tier.dtypes.size() == 1 ? std::string(ops::name(tier.dtypes[0])) : fmt::format("{} dtypes", tier.dtypes.size());
   return fmt::format("{} (extents {}, {}): {}{}", level.name, extents, dtypes, tried,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 
 #include "src/prove/exhaust.hpp"
 #include "src/prove/fuse.hpp"
@@ -123,30 +124,57 @@ std::vector<Task> tasks_of(const rule::RuleSet& rules, const Options& options) {
   return tasks;
 }
 
-Status check_names(const rule::RuleSet& rules, const Options& options) {
+std::vector<std::string> names_of(const rule::RuleSet& rules, const std::vector<Task>& tasks) {
   std::vector<std::string> names;
-  for (const Task& task : tasks_of(rules, {})) {
+  for (const Task& task : tasks) {
     switch (task.subject) {
       case Verdict::Subject::kRewrite: names.push_back(rules.rewrites[task.index].name); break;
       case Verdict::Subject::kOp: names.push_back((*rules.table)[ops::OpId(task.index)].name); break;
       case Verdict::Subject::kFuse: names.push_back(rules.fuses[task.index].name); break;
     }
   }
-  for (const std::string& name : options.only) {
-    if (std::ranges::find(names, name) != names.end()) continue;
-    const std::string near = nearest(name, names);
-    return fail(fmt::format("there is no rule '{}'{}", name, near.empty() ? "" : "; did you mean '" + near + "'?"));
-  }
-  return {};
+  return names;
 }
+
+/// Hands verdicts on in their order, whatever order they are reached in.
+class InOrder {
+ public:
+  InOrder(const std::vector<Verdict>& verdicts, const std::function<void(const Verdict&)>& known)
+      : verdicts_(verdicts), known_(known), reached_(verdicts.size(), false) {}
+
+  void reached(std::size_t i) {
+    if (!known_) return;
+    const std::scoped_lock one(lock_);
+    reached_[i] = true;
+    for (; next_ < reached_.size() && reached_[next_]; ++next_) known_(verdicts_[next_]);
+  }
+
+ private:
+  const std::vector<Verdict>& verdicts_;
+  const std::function<void(const Verdict&)>& known_;
+  std::mutex lock_;
+  std::vector<bool> reached_;
+  std::size_t next_ = 0;
+};
 
 }  // namespace
 
+Result<std::vector<std::string>> names_to_prove(const rule::RuleSet& rules, const Options& options) {
+  const std::vector<std::string> all = names_of(rules, tasks_of(rules, {}));
+  for (const std::string& name : options.only) {
+    if (std::ranges::find(all, name) != all.end()) continue;
+    const std::string near = nearest(name, all);
+    return fail(fmt::format("there is no rule '{}'{}", name, near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+  return names_of(rules, tasks_of(rules, options));
+}
+
 Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, const Options& options) {
-  FW_TRY_STATUS(check_names(*rules, options));
+  FW_TRY_STATUS(names_to_prove(*rules, options));
   const std::vector<Task> tasks = tasks_of(*rules, options);
   std::vector<Verdict> verdicts(tasks.size());
   Lemmas lemmas(*rules, options.budget);
+  InOrder in_order(verdicts, options.known);
   std::atomic<std::size_t> done = 0;
   const auto decide = [&](std::size_t i) {
     const auto start = std::chrono::steady_clock::now();
@@ -158,14 +186,17 @@ Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, c
       case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, lemmas, verdict); break;
     }
     verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    in_order.reached(i);
     if (options.progress) options.progress(++done, tasks.size());
   };
+  // The next rule to whoever is free, fuse rules (the last of the report) first: they take longest.
+  const auto fuses = static_cast<std::size_t>(
+      std::ranges::count(tasks, Verdict::Subject::kFuse, [](const Task& t) { return t.subject; }));
   tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
-  // The next rule to whoever is free, fuse rules first: they take longest.
   std::atomic<std::size_t> next = 0;
   arena.execute([&] {
     tbb::parallel_for(0, arena.max_concurrency(), [&](int) {
-      for (std::size_t i = next++; i < tasks.size(); i = next++) decide(tasks.size() - 1 - i);
+      for (std::size_t i = next++; i < tasks.size(); i = next++) decide((i + tasks.size() - fuses) % tasks.size());
     });
   });
   return verdicts;

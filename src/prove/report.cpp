@@ -16,18 +16,22 @@ std::string place(const Span& span) {
 
 }  // namespace
 
-std::string to_text(const std::vector<Verdict>& verdicts) {
-  std::size_t widest = 4;
-  for (const Verdict& v : verdicts) widest = std::max(widest, v.rule.size());
-  std::string out = fmt::format("{:9} {:8} {:{}} {:>9} {:>9} {:>7}  {}\n", "verdict", "kind", "rule", widest,
-                                "instances", "refused", "seconds", "theory, and space");
+std::string table_head(std::size_t widest) {
+  return fmt::format("{:9} {:8} {:{}} {:>9} {:>9} {:>7}  {}\n", "verdict", "kind", "rule", widest, "instances",
+                     "refused", "seconds", "theory, and space");
+}
+
+std::string table_line(const Verdict& v, std::size_t widest) {
+  return fmt::format("{:9} {:8} {:{}} {:9} {:9} {:7.1f}  {}{}{}\n", name(v.kind), name(v.subject), v.rule, widest,
+                     v.instances, v.refused, v.seconds, v.theory, v.theory.empty() || v.space.empty() ? "" : "; ",
+                     v.space);
+}
+
+std::string table_end(const std::vector<Verdict>& verdicts) {
   std::map<Verdict::Kind, std::size_t> counts;
   std::string details;
   for (const Verdict& v : verdicts) {
     ++counts[v.kind];
-    out += fmt::format("{:9} {:8} {:{}} {:9} {:9} {:7.1f}  {}{}{}\n", name(v.kind), name(v.subject), v.rule, widest,
-                       v.instances, v.refused, v.seconds, v.theory, v.theory.empty() || v.space.empty() ? "" : "; ",
-                       v.space);
     if (v.counterexample) {
       details += fmt::format("\n{}: {} is refuted ({}):\n  {}\n", place(v.span), v.rule, v.exactness,
                              v.counterexample->reject);
@@ -37,10 +41,18 @@ std::string to_text(const std::vector<Verdict>& verdicts) {
       details += fmt::format("\n{}: {} is undecided: {}\n", place(v.span), v.rule, v.reason);
     }
   }
-  return out + details +
-         fmt::format("\n{} proved, {} exhausted, {} sampled, {} refuted, {} undecided\n",
-                     counts[Verdict::Kind::kProved], counts[Verdict::Kind::kExhausted], counts[Verdict::Kind::kSampled],
-                     counts[Verdict::Kind::kRefuted], counts[Verdict::Kind::kUndecided]);
+  return details + fmt::format("\n{} proved, {} exhausted, {} sampled, {} refuted, {} undecided\n",
+                               counts[Verdict::Kind::kProved], counts[Verdict::Kind::kExhausted],
+                               counts[Verdict::Kind::kSampled], counts[Verdict::Kind::kRefuted],
+                               counts[Verdict::Kind::kUndecided]);
+}
+
+std::string to_text(const std::vector<Verdict>& verdicts) {
+  std::size_t widest = 4;
+  for (const Verdict& v : verdicts) widest = std::max(widest, v.rule.size());
+  std::string out = table_head(widest);
+  for (const Verdict& v : verdicts) out += table_line(v, widest);
+  return out + table_end(verdicts);
 }
 
 nlohmann::ordered_json to_json(const std::vector<Verdict>& verdicts) {

@@ -73,7 +73,7 @@ void elementwise(Request& r) {
     attrs = {{{"exponent_bits", std::int64_t{5}}, {"mantissa_bits", std::int64_t{10}}},
              {{"exponent_bits", std::int64_t{8}}, {"mantissa_bits", std::int64_t{7}}}};
   const std::vector<DType> one = {r.wanted.dtype};
-  for (const DType dtype : converts || tests ? all_dtypes() : one)
+  for (const DType dtype : !converts && !tests ? one : r.space.few_casts ? some_dtypes() : all_dtypes())
     for (const Attrs& a : attrs) r.add(a, std::vector<Type>(r.operands, Type::tensor(dtype, r.shape())));
 }
 
@@ -143,6 +143,7 @@ const std::map<std::string, Maker>& makers() {
                                                        {"dot", dot},
                                                        {"conv", conv},
                                                        {"gather", gather},
+                                                       {"scatter", scatter},
                                                        {"take", take},
                                                        {"take_along", take_along},
                                                        {"dynamic_slice", dynamic_slice},
@@ -320,6 +321,12 @@ const std::vector<DType>& all_dtypes() {
                                              DType::kF64,      DType::kS8,    DType::kS16,  DType::kS64, DType::kU8,
                                              DType::kU16,      DType::kU32,   DType::kU64,  DType::kS4,  DType::kU4,
                                              DType::kF8E4M3FN, DType::kF8E5M2};
+  return kDTypes;
+}
+
+const std::vector<DType>& some_dtypes() {
+  static const std::vector<DType> kDTypes = {DType::kF32, DType::kS32, DType::kPred,
+                                             DType::kF16, DType::kS8,  DType::kU8};
   return kDTypes;
 }
 

@@ -73,6 +73,7 @@ void dot(Request& r);
 void conv(Request& r);
 void window(Request& r);
 void gather(Request& r);
+void scatter(Request& r);
 void take(Request& r);
 void take_along(Request& r);
 void dynamic_slice(Request& r);

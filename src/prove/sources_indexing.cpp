@@ -61,6 +61,81 @@ void gather(Request& r) {
   }
 }
 
+namespace {
+
+/// What a scatter writes at one place, and where that is told.
+struct ScatterForm {
+  Ints inserted, batching;  ///< axes of x that a slice does not have
+  Ints map;                 ///< axes of x that an index tells the start along
+  Shape sizes;              ///< of a slice
+  Shape batch;              ///< of the indices
+};
+
+/// One form with the slice's axes at any place among the updates', and the numbers of an index first, last, or without
+/// an axis of their own.
+void scatter_form(Request& r, const std::string& combiner, const ScatterForm& form) {
+  const auto rank = static_cast<std::int64_t>(form.batch.size()), numbers = static_cast<std::int64_t>(form.map.size());
+  const auto all = rank + static_cast<std::int64_t>(form.sizes.size());
+  for (const std::int64_t vector : {rank, std::int64_t{0}, std::int64_t{-1}}) {
+    if ((vector < 0 && numbers != 1) || (vector == 0 && (rank == 0 || !form.batching.empty()))) continue;
+    Shape indices = form.batch;
+    if (vector >= 0) indices.insert(indices.begin() + vector, Dim(numbers));
+    for (const Ints& window : subsets(all)) {
+      if (window.size() != form.sizes.size()) continue;
+      Shape updates;
+      std::size_t next_size = 0, next_batch = 0;
+      for (std::int64_t i = 0; i < all; ++i) {
+        const bool inside = std::ranges::find(window, i) != window.end();
+        updates.push_back(inside ? form.sizes[next_size++] : form.batch[next_batch++]);
+      }
+      r.add({{"update_window_dims", window},
+             {"inserted_window_dims", form.inserted},
+             {"scatter_dims_to_operand_dims", form.map},
+             {"input_batching_dims", form.batching},
+             {"indices_batching_dims", form.batching},
+             {"index_vector_dim", vector < 0 ? rank : vector},
+             {"combiner", combiner}},
+            {r.wanted, Type::tensor(DType::kS32, indices), r.like(std::move(updates))});
+    }
+  }
+}
+
+}  // namespace
+
+/// HLO's scatter. Every choice of axes that a slice does not have; starts along those, in either order, or along one of
+/// the slice's own, which is one shorter then; no axis of indices, one or two; and one axis of batches that both
+/// operands have. Each with every combiner.
+void scatter(Request& r) {
+  if (r.space.symbols != nullptr) return;
+  for (const Ints& inserted : subsets(r.rank())) {
+    Shape slice;
+    Ints kept;
+    for (std::int64_t i = 0; i < r.rank(); ++i) {
+      if (std::ranges::find(inserted, i) != inserted.end()) continue;
+      slice.push_back(r.shape()[at(i)]);
+      kept.push_back(i);
+    }
+    std::vector<Shape> batches = {{}};
+    for (const Dim& extent : new_extents(r.space)) batches.push_back({extent});
+    batches.push_back({Dim(2), Dim(1)});
+    for (const std::string combiner : {"assign", "add", "mul", "max", "min"})
+      for (const Shape& batch : batches) {
+        scatter_form(r, combiner, {inserted, {}, inserted, slice, batch});
+        if (inserted.size() > 1)
+          scatter_form(r, combiner, {inserted, {}, {inserted.rbegin(), inserted.rend()}, slice, batch});
+        for (std::size_t k = 0; k < kept.size() && slice[k] != Dim(0); ++k) {
+          ScatterForm form{inserted, {}, inserted, slice, batch};
+          form.map.push_back(kept[k]);
+          form.sizes[k] = form.sizes[k] - Dim(1);
+          scatter_form(r, combiner, form);
+        }
+        if (inserted.empty() || inserted[0] != 0) continue;
+        const Ints others(inserted.begin() + 1, inserted.end());
+        if (batch.empty() && !others.empty()) scatter_form(r, combiner, {others, {0}, others, slice, {r.shape()[0]}});
+      }
+  }
+}
+
 void take(Request& r) {
   for (std::int64_t axis = 0; axis <= r.rank(); ++axis)
     for (std::int64_t q = 0; axis + q <= r.rank() && q <= 2; ++q)

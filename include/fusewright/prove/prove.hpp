@@ -21,11 +21,18 @@ struct Options {
   Budget budget;
   int threads = 0;  ///< 0 for one on each core; the outcome does not depend on it
   std::function<void(std::size_t done, std::size_t all)> progress;  ///< called from any thread
+  /// Called with each verdict as soon as it and all before it are known: in the order of the report, one at a time,
+  /// from any thread.
+  std::function<void(const Verdict&)> known;
 };
+
+/// The names of what prove() gives a verdict for, in the order of the verdicts.
+/// Errors: a name in options that no rule has, with the nearest one.
+Result<std::vector<std::string>> names_to_prove(const rule::RuleSet& rules, const Options& options);
 
 /// A verdict for every rewrite, operator and fuse rule, by kind and name. Rules are tried in parallel; apart from the
 /// seconds the outcome is the same every time.
-/// Errors: a name that no rule has, with the nearest one.
+/// Errors: those of names_to_prove.
 Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, const Options& options);
 
 }  // namespace fusewright::prove

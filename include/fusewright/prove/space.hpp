@@ -13,7 +13,8 @@ struct Space {
   std::int64_t max_rank = 4;                      ///< of any tensor in an instance
   std::vector<std::int64_t> extents = {1, 2, 3};  ///< of an axis
   bool repeats = true;                            ///< operands of elementwise operators may be repeated as in NumPy
-  bool narrow = false;  ///< windows, cuts and pads along one axis at a time, and the plainer rows of their tables
+  bool narrow = false;     ///< windows, cuts and pads along one axis at a time, and the plainer rows of their tables
+  bool few_casts = false;  ///< operands of casts and comparisons are of some_dtypes() only
   /// Where set, extents are symbols instead: for each new axis a fresh one, numbered by this counter, or the one that
   /// all may share, or one.
   std::uint32_t* symbols = nullptr;
@@ -48,5 +49,8 @@ std::vector<ops::Shape> shapes_of_rank(std::int64_t rank, const Space& space);
 
 /// Every dtype that the reference evaluator computes on; the complex ones have no values there.
 const std::vector<ops::DType>& all_dtypes();
+
+/// Of each kind one, and narrow ones: f32, s32, pred, f16, s8, u8.
+const std::vector<ops::DType>& some_dtypes();
 
 }  // namespace fusewright::prove
