@@ -427,7 +427,7 @@ const Sources& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint3
                     to_string(wanted);
   for (const std::int64_t extent : space.extents) key += ' ' + std::to_string(extent);
   if (space.narrow) key += " narrow";
-  if (space.few_casts) key += " few casts";
+  if (space.plain) key += " plain";
   const auto [at, fresh] = found_.try_emplace(std::move(key));
   if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space);
   return at->second;

@@ -32,9 +32,9 @@ const std::vector<Level>& levels() {
                                 {to_two, kinds},
                                 {to_two, one},
                                 {to_two, one, {{1, 2}, {2, 1}, {2, 3}}},
-                                {two, one, {{2, 3}}, true, true},
-                                {two, one, {{2, 3}}, false, true},
-                                {two, one, {{2, 3}}, false, true, true}}},
+                                {two, one, {{3, 2}}, true, true},
+                                {two, one, {{3, 2}}, false, true},
+                                {two, one, {{3, 2}}, false, true, true}}},
                               {"rank 3",
                                3,
                                {{to_three, kinds},
@@ -42,10 +42,10 @@ const std::vector<Level>& levels() {
                                 {to_two, kinds},
                                 {to_two, one},
                                 {to_two, one, {{1, 2, 3}, {2, 1, 2}, {2, 2, 1}}},
-                                {two, one, {{2, 2, 3}}},
-                                {two, one, {{2, 2, 3}}, false},
-                                {two, one, {{2, 2, 3}}, false, true},
-                                {two, one, {{2, 2, 3}}, false, true, true}}},
+                                {two, one, {{3, 2, 2}}},
+                                {two, one, {{3, 2, 2}}, false},
+                                {two, one, {{3, 2, 2}}, false, true},
+                                {two, one, {{3, 2, 2}}, false, true, true}}},
                               {"rank 4",
                                4,
                                {{to_three, one},
@@ -64,7 +64,7 @@ Space space_of(const Tier& tier) {
   space.extents = tier.extents;
   space.repeats = tier.repeats;
   space.narrow = tier.narrow;
-  space.few_casts = tier.few_casts;
+  space.plain = tier.plain;
   return space;
 }
 
@@ -83,7 +83,7 @@ std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, 
   if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
   if (!tier.repeats) extents += ", none repeated";
   if (tier.narrow) extents += ", one axis at a time";
-  if (tier.few_casts) extents += ", some dtypes cast";
+  if (tier.plain) extents += ", plain operands";
   const std::string dtypes =
       tier.dtypes.size() == 1 ? std::string(ops::name(tier.dtypes[0])) : fmt::format("{} dtypes", tier.dtypes.size());
   return fmt::format("{} (extents {}, {}): {}{}", level.name, extents, dtypes, tried,

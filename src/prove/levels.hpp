@@ -13,7 +13,7 @@ struct Tier {
   std::vector<std::int64_t> extents;
   std::vector<ops::DType> dtypes;
   std::vector<ops::Shape> shapes = {};
-  bool repeats = true, narrow = false, few_casts = false;  ///< see Space
+  bool repeats = true, narrow = false, plain = false;  ///< see Space
 };
 
 /// The spaces for one rank, widest first: the first that is small enough is searched, and searched whole. The last may

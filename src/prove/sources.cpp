@@ -73,7 +73,7 @@ void elementwise(Request& r) {
     attrs = {{{"exponent_bits", std::int64_t{5}}, {"mantissa_bits", std::int64_t{10}}},
              {{"exponent_bits", std::int64_t{8}}, {"mantissa_bits", std::int64_t{7}}}};
   const std::vector<DType> one = {r.wanted.dtype};
-  for (const DType dtype : !converts && !tests ? one : r.space.few_casts ? some_dtypes() : all_dtypes())
+  for (const DType dtype : !converts && !tests ? one : r.space.plain ? some_dtypes() : all_dtypes())
     for (const Attrs& a : attrs) r.add(a, std::vector<Type>(r.operands, Type::tensor(dtype, r.shape())));
 }
 
@@ -203,8 +203,8 @@ std::vector<Type> companions(const Type& first) {
 namespace {
 
 /// Types of all operands: the further ones alike, in some shape that goes with the first or in its own but for one
-/// extent; then one of them at a time unlike the others.
-std::vector<std::vector<Type>> operand_types(const Type& first, const std::vector<bool>& present) {
+/// extent; then, if not `plain`, one of them at a time unlike the others.
+std::vector<std::vector<Type>> operand_types(const Type& first, const std::vector<bool>& present, bool plain) {
   const std::vector<Type> beside = companions(first);
   std::vector<std::vector<Type>> out;
   const auto alike = [&](const Type& type) {
@@ -219,6 +219,7 @@ std::vector<std::vector<Type>> operand_types(const Type& first, const std::vecto
     longer.shape[axis] = longer.shape[axis] + Dim(1);
     out.push_back(alike(longer));
   }
+  if (plain) return out;
   for (const Type& type : beside)
     for (std::size_t i = 1; i < present.size() && std::ranges::count(present, true) > 2; ++i)
       for (const Type& other : beside) {
@@ -232,9 +233,9 @@ std::vector<std::vector<Type>> operand_types(const Type& first, const std::vecto
 }  // namespace
 
 Sources uses_of(const ops::OpTable& table, ops::OpId id, const Type& first, const std::vector<bool>& present,
-                const Space&) {
+                const Space& space) {
   const OpInfo& op = table[id];
-  const std::vector<std::vector<Type>> operands = operand_types(first, present);
+  const std::vector<std::vector<Type>> operands = operand_types(first, present, space.plain);
   // Attributes off their defaults one at a time, those without a default in every way.
   std::vector<Attrs> attrs(1);
   for (const ops::AttrSpec& spec : op.attrs) {

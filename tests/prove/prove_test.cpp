@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "fusewright/prove/report.hpp"
+#include "fusewright/prove/space.hpp"
 #include "fusewright/rule/check.hpp"
 #include "fusewright/rule/parse.hpp"
 
@@ -221,6 +222,47 @@ TEST_CASE("shipped rules are proved", "[prove]") {
   CHECK(verdicts->size() == options.only.size());
   INFO(to_text(*verdicts));
   CHECK(std::ranges::all_of(*verdicts, sure));
+}
+
+TEST_CASE("verdicts are handed on in the order of the report", "[prove]") {
+  const auto rules = rules_of(
+      "rewrite a { match -(-x)  where is_float(x)  to x }  rewrite b { match abs(abs(x))  to abs(x) }  "
+      "rewrite c { match max(x, x)  to x }  op twice(x) = x + x  fuse d kernel(loop) { match (neg | abs)+ as body }");
+  Options options;
+  options.budget = {40};
+  options.threads = 3;
+  std::vector<std::string> handed;
+  options.known = [&](const Verdict& v) { handed.push_back(v.rule); };
+  const auto verdicts = prove(rules, options);
+  REQUIRE(verdicts);
+  CHECK(handed == std::vector<std::string>{"a", "b", "c", "twice", "d"});
+  CHECK(handed == *names_to_prove(*rules, options));
+}
+
+TEST_CASE("numbers that a guard refuses make no terms", "[prove]") {
+  const std::string rule = "rewrite r { match x * c  where is_float(x), splat(c), value(c) == 1";
+  const Verdict v = verdict_of(rule + "  to x }");
+  CHECK(sure(v));
+  CHECK(v.refused == 0);
+  CHECK(refuted(rule + " or value(c) == 2  to x }"));
+}
+
+TEST_CASE("scatters have ways in every form", "[prove]") {
+  const ops::OpTable table = ops::OpTable::builtin();
+  Space space;
+  space.extents = {2};
+  const Sources found =
+      sources_of(table, table.require("scatter"), ops::Type::tensor(ops::DType::kF32, {2, 3}), 0, 3, space);
+  CHECK(found.all);
+  for (const std::string combiner : {"assign", "add", "mul", "max", "min"})
+    for (const std::int64_t dropped : {0, 1, 2})
+      CHECK(std::ranges::any_of(found.ways, [&](const Source& way) {
+        return way.attrs.get<std::string>("combiner") == combiner &&
+               std::ssize(way.attrs.get<std::vector<std::int64_t>>("inserted_window_dims")) == dropped;
+      }));
+  CHECK(std::ranges::any_of(found.ways, [](const Source& way) {
+    return !way.attrs.get<std::vector<std::int64_t>>("input_batching_dims").empty();
+  }));
 }
 
 TEST_CASE("the same rules give the same report", "[prove]") {
