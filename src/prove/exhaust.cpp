@@ -214,7 +214,7 @@ class OpSearch {
     const Applied applied = apply_at_root(*recognise_, first);
     if (!applied.error.empty()) return differs(std::string(), "recognising: " + applied.error);
     for (const graph::Graph& right : applied.rewritten) {
-      const auto found = find_difference({first, right, {}, {}});
+      const auto found = find_difference({first, right, {}, {}, true});
       if (found && *found) return differs((*found)->values, "recognising: " + (*found)->reason);
     }
     return true;

@@ -28,7 +28,8 @@ std::optional<ops::FloatFormat> ieee_format(DType dtype) {
 
 }  // namespace
 
-/// A polynomial's text, "2*n0*n1 + 3", read back: symbols are integers from one on.
+/// A polynomial's text, "2*n0*n1 + 3", read back: symbols are integers from one on. They are numbered anew as they are
+/// met, so that terms that are alike but for the names of their extents come to one equation.
 z3::expr TermReader::extent(const Dim& dim) {
   if (const auto value = dim.constant()) return c_.int_val(*value);
   z3::expr total = c_.int_val(0);
@@ -43,6 +44,7 @@ z3::expr TermReader::extent(const Dim& dim) {
     std::istringstream parts(term);
     for (std::string part; std::getline(parts, part, '*');) {
       const bool digits = part.find_first_not_of("0123456789-") == std::string::npos;
+      if (!digits) part = extents_.emplace(part, fmt::format("n{}", extents_.size())).first->second;
       const z3::expr factor = digits ? c_.int_val(part.c_str()) : c_.int_const(part.c_str());
       if (!digits && assumed_.emplace(part, true).second) assumptions_.push_back(factor >= 1);
       product = product * factor;

@@ -74,6 +74,7 @@ class TermReader {
   Theory theory_;
   std::vector<z3::expr> assumptions_;
   std::map<std::string, bool> assumed_;
+  std::map<std::string, std::string> extents_;  // by the symbol's own name
   Sums sums_;
 };
 

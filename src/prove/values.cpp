@@ -263,7 +263,7 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
   const auto every = [](const ops::OpInfo&) { return true; };
   FW_TRY(const Graph left, graph::expand_composites(with_parameters(given.left, given.weights), every));
   FW_TRY(const Graph right, graph::expand_composites(with_parameters(given.right, given.weights), every));
-  const Sides sides{left, right, {}, given.exactness};
+  const Sides sides{left, right, {}, given.exactness, given.evaluated};
   const Leaves leaves = leaves_of(given);
   Open open = open_zeros(left);
   const Open right_open = open_zeros(right);
@@ -271,7 +271,7 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
   Rounds rounds(leaves, sides.exactness);
   if (same_graph(left, right)) {  // one value, if they have any
     FW_TRY(const Values values, random_values(leaves, 7));
-    FW_TRY_STATUS(interpret::evaluate(left, values));
+    if (!given.evaluated) FW_TRY_STATUS(interpret::evaluate(left, values));
     return std::nullopt;
   }
   while (true) {

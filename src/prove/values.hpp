@@ -16,6 +16,7 @@ struct Sides {
   const graph::Graph& right;
   std::vector<ops::TensorHandle> weights;  ///< constants of both that stand for any constant
   rule::Exactness exactness;
+  bool evaluated = false;  ///< the left side is known to have a value
 };
 
 /// Values on which the sides differ.

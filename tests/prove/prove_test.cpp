@@ -146,7 +146,10 @@ TEST_CASE("operators are tried with their bodies and recognised", "[prove]") {
 TEST_CASE("what is searched in part is sampled, not exhausted", "[prove]") {
   Options options;
   options.budget = {2};
-  const auto verdicts = prove(rules_of("rewrite r { match min(max(x, y), z)  to min(z, max(y, x)) }"), options);
+  const auto verdicts = prove(
+      rules_of(
+          "rewrite r { match transpose(transpose(x, perm = p), perm = q)  to transpose(x, perm = permute(p, q)) }"),
+      options);
   REQUIRE(verdicts);
   const Verdict& v = (*verdicts)[0];
   INFO(v.space << v.reason);
