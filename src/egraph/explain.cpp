@@ -13,7 +13,9 @@ namespace {
 /// Collects everything that a proof rests on. Each obligation is met once; a work list, because chains are long.
 class Explainer {
  public:
-  Explainer(const EGraph& egraph, const match::Program& program) : egraph_(egraph), program_(program) {}
+  /// @param whole_terms  false: of the terms only those that applications made, for who asks for applications alone
+  Explainer(const EGraph& egraph, const match::Program& program, bool whole_terms = true)
+      : egraph_(egraph), program_(program), whole_terms_(whole_terms) {}
 
   std::vector<ProofStep> equal(EClassId a, EClassId b) {
     need_term(a);
@@ -114,7 +116,10 @@ class Explainer {
       if (!open_terms_.empty()) {
         const ENodeId n = open_terms_.back();
         open_terms_.pop_back();
-        if (egraph_.made_by(n).valid()) need_application(egraph_.made_by(n));
+        if (egraph_.made_by(n).valid())
+          need_application(egraph_.made_by(n));
+        else if (!whole_terms_)  // a node of the model is made of nodes of the model
+          continue;
         for (const EClassId operand : egraph_.original_operands(n)) need_term(operand);
       } else if (!open_applications_.empty()) {
         const ApplicationId id = open_applications_.back();
@@ -144,6 +149,7 @@ class Explainer {
 
   const EGraph& egraph_;
   const match::Program& program_;
+  const bool whole_terms_;
   std::unordered_set<std::uint64_t> pairs_;
   std::unordered_set<ENodeId> terms_;
   std::unordered_set<ApplicationId> applications_;
@@ -254,6 +260,13 @@ Explanation explain_node(const EGraph& egraph, const match::Program& program, EN
   Explainer explainer(egraph, program);
   explainer.exists(node);
   return explainer.finish({});
+}
+
+std::vector<ApplicationId> applications_between(const EGraph& egraph, const match::Program& program, EClassId a,
+                                                EClassId b) {
+  FW_CHECK(egraph.records() && egraph.find(a) == egraph.find(b)) << "nothing to explain";
+  Explainer explainer(egraph, program, false);
+  return explainer.finish(explainer.equal(a, b)).applications;
 }
 
 Status replay(const EGraph& egraph, const match::Program& program, const Explanation& explanation, EClassId a,

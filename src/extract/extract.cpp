@@ -65,12 +65,15 @@ class RewriteUses {
       const egraph::EGraph& egraph = in_.imported.egraph;
       const ENodeId n = at->second;
       std::set<ApplicationId> all;
-      const auto add = [&](const egraph::Explanation& e) { all.insert(e.applications.begin(), e.applications.end()); };
-      if (egraph.made_by(n).valid()) add(egraph::explain_node(egraph, in_.program, n));
+      const auto add = [&](ENodeId from) {
+        const auto some = egraph::applications_between(egraph, in_.program, egraph::term(from), egraph::term(n));
+        all.insert(some.begin(), some.end());
+      };
+      if (egraph.made_by(n).valid()) add(n);
       const auto originals = originals_.find(egraph.find(egraph::term(n)));
       if (originals != originals_.end())
         for (const ENodeId original : originals->second)
-          if (original != n) add(egraph::explain(egraph, in_.program, egraph::term(original), egraph::term(n)));
+          if (original != n) add(original);
       known->second.assign(all.begin(), all.end());
     }
     applications.insert(known->second.begin(), known->second.end());

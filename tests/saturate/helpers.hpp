@@ -110,6 +110,7 @@ inline void check_replays(const Saturated& s) {
     const EClassId a(i);
     const EClassId b = egraph.find(a);
     const egraph::Explanation why = egraph::explain(egraph, s.program, a, b);
+    CHECK(egraph::applications_between(egraph, s.program, a, b) == why.applications);
     const Status status = egraph::replay(egraph, s.program, why, a, b, apply);
     if (!status) FAIL("term " << i << ": " << print_error(status.error()));
     EClassId at = a;

@@ -27,6 +27,11 @@ Explanation explain(const EGraph& egraph, const match::Program& program, EClassI
 /// What it took to make a node: an empty chain, and the applications behind it.
 Explanation explain_node(const EGraph& egraph, const match::Program& program, ENodeId node);
 
+/// The applications of `explain` alone (of `explain_node` where both terms are one), in time proportional to them,
+/// however large the model is.
+std::vector<ApplicationId> applications_between(const EGraph& egraph, const match::Program& program, EClassId a,
+                                                EClassId b);
+
 /// Applies a rule to a match whose values are these terms of `egraph`; true when it could. See saturate/apply.hpp.
 using ApplyMatch = std::function<bool(EGraph& egraph, PatternId pattern, const Decoded& match)>;
 
