@@ -99,15 +99,19 @@ class Pricing {
 /// exchanged.
 class Refiner {
  public:
-  Refiner(const EGraph& egraph, const egraph::Index& index, const Pricing& pricing, egraph::Selection& selection)
+  /// @param own  price of each node
+  Refiner(const EGraph& egraph, const egraph::Index& index, const std::vector<Cost>& own, egraph::Selection& selection)
       : egraph_(egraph),
         index_(index),
-        pricing_(pricing),
+        own_(own),
         selection_(selection),
-        readers_(selection.choice.size(), 0) {}
+        readers_(selection.choice.size(), 0),
+        position_(selection.choice.size(), 0),
+        seen_(selection.choice.size(), 0) {}
 
   void run(const std::vector<EClassId>& results) {
     for (const EClassId c : results) gain(egraph_.find(c));
+    order();
     constexpr int kRounds = 4;
     for (int round = 0; round < kRounds; ++round) {
       bool changed = false;
@@ -128,7 +132,7 @@ class Refiner {
       if (at == egraph_.none() || readers_[at.index]++ > 0) continue;
       const ENodeId n = selection_[at];
       if (!n.valid()) continue;
-      sum += pricing_.own(n);
+      sum += price(n);
       for (const EClassId operand : egraph_.operands(n)) stack.push_back(egraph_.find(operand));
     }
     return sum;
@@ -142,21 +146,43 @@ class Refiner {
       if (at == egraph_.none() || --readers_[at.index] > 0) continue;
       const ENodeId n = selection_[at];
       if (!n.valid()) continue;
-      sum += pricing_.own(n);
+      sum += price(n);
       for (const EClassId operand : egraph_.operands(n)) stack.push_back(egraph_.find(operand));
     }
     return sum;
   }
 
-  // A node that depends on the class through chosen nodes cannot be its choice.
-  bool reaches(ENodeId from, EClassId target) const {
+  // Numbers the classes, each behind all that its choice is made of.
+  void order() {
+    std::uint32_t next = 0;
+    std::ranges::fill(position_, 0);
+    std::vector<std::pair<EClassId, bool>> stack;  // (class, its operands have numbers)
+    for (const EClassId root : index_.classes()) {
+      stack.emplace_back(root, false);
+      while (!stack.empty()) {
+        const auto [c, complete] = stack.back();
+        stack.pop_back();
+        if (c == egraph_.none() || position_[c.index] != 0 || !selection_[c].valid()) continue;
+        if (complete) {
+          position_[c.index] = ++next;
+          continue;
+        }
+        stack.emplace_back(c, true);
+        for (const EClassId operand : egraph_.operands(selection_[c])) stack.emplace_back(egraph_.find(operand), false);
+      }
+    }
+  }
+
+  // A node that depends on the class through chosen nodes cannot be its choice. What stands before it does not.
+  bool reaches(ENodeId from, EClassId target) {
     std::vector<EClassId> stack;
-    std::vector<bool> seen(selection_.choice.size(), false);
+    ++searches_;
     const auto push = [&](ENodeId n) {
       for (const EClassId operand : egraph_.operands(n)) {
         const EClassId c = egraph_.find(operand);
-        if (c == egraph_.none() || seen[c.index]) continue;
-        seen[c.index] = true;
+        if (c == egraph_.none() || position_[c.index] < position_[target.index] || seen_[c.index] == searches_)
+          continue;
+        seen_[c.index] = searches_;
         stack.push_back(c);
       }
     };
@@ -170,12 +196,14 @@ class Refiner {
     return false;
   }
 
+  Cost price(ENodeId n) const { return own_[n.index]; }
+
   void exchange(EClassId c, ENodeId to, Cost& saved, Cost& added) {
     const ENodeId old = selection_[c];
     selection_.choice[c.index] = to;
-    added = pricing_.own(to);
+    added = price(to);
     for (const EClassId operand : egraph_.operands(to)) added += gain(egraph_.find(operand));
-    saved = pricing_.own(old);
+    saved = price(old);
     for (const EClassId operand : egraph_.operands(old)) saved += lose(egraph_.find(operand));
   }
 
@@ -185,7 +213,7 @@ class Refiner {
     bool changed = false;
     for (const auto& [op, candidate] : nodes) {
       const ENodeId current = selection_[c];
-      if (candidate == current || pricing_.own(candidate) >= kNoKernel) continue;
+      if (candidate == current || price(candidate) >= kNoKernel) continue;
       bool complete = true;
       for (const EClassId operand : egraph_.operands(candidate)) {
         const EClassId below = egraph_.find(operand);
@@ -196,6 +224,10 @@ class Refiner {
       exchange(c, candidate, saved, added);
       if (added < saved * (1 - 1e-9L)) {
         changed = true;
+        const auto stands_behind = [&](EClassId operand) {
+          return position_[egraph_.find(operand).index] > position_[c.index];
+        };
+        if (std::ranges::any_of(egraph_.operands(candidate), stands_behind)) order();
       } else {
         exchange(c, current, saved, added);
       }
@@ -205,9 +237,12 @@ class Refiner {
 
   const EGraph& egraph_;
   const egraph::Index& index_;
-  const Pricing& pricing_;
+  const std::vector<Cost>& own_;  // by node
   egraph::Selection& selection_;
   std::vector<std::uint32_t> readers_;
+  std::vector<std::uint32_t> position_;  // by class: see order()
+  std::vector<std::uint32_t> seen_;      // by class: the search that saw it last
+  std::uint32_t searches_ = 0;
 };
 
 }  // namespace
@@ -251,7 +286,7 @@ egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Dev
       work.push_back(above);
     });
   }
-  Refiner(egraph, index, pricing, selection).run(imported.results);
+  Refiner(egraph, index, own, selection).run(imported.results);
   return selection;
 }
 
