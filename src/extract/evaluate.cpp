@@ -106,6 +106,11 @@ const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std
   return at->second = price(nodes, in, outputs, offers(nodes, std::move(unstored)));
 }
 
+const Evaluated* Evaluator::known(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
+  const auto at = priced_.find(signature(nodes, outputs));
+  return at != priced_.end() ? &at->second : nullptr;
+}
+
 bool Evaluator::admits(const std::vector<NodeId>& nodes) {
   return !offers(nodes, signatures_.of(nodes, inputs(nodes), {})).list.empty();
 }

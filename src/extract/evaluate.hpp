@@ -74,6 +74,8 @@ class Evaluator {
   const Evaluated& evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere = {}) {
     return evaluate(nodes, outputs(nodes, elsewhere));
   }
+  /// What `evaluate` said before of these or of others of their signature; null where it was not asked.
+  const Evaluated* known(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs);
   /// Whether rules take these nodes (in topological order) as one kernel, whatever is stored; templates are not asked.
   bool admits(const std::vector<NodeId>& nodes);
   /// Of these nodes and what they read; sets with the same one are priced alike.

@@ -71,6 +71,12 @@ std::vector<NodeId> Grouping::with(const std::vector<std::uint32_t>& groups, Nod
 }
 
 Grouping::Attempt Grouping::attempt(const std::vector<std::uint32_t>& groups, NodeId node) const {
+  Attempt out = unpriced(groups, node);
+  out.price = &evaluator_.evaluate(out.nodes, out.outputs);
+  return out;
+}
+
+Grouping::Attempt Grouping::unpriced(const std::vector<std::uint32_t>& groups, NodeId node) const {
   Attempt out;
   out.nodes = with(groups, node);
   out.outputs = evaluator_.outputs(out.nodes, [&](NodeId n) {
@@ -79,7 +85,6 @@ Grouping::Attempt Grouping::attempt(const std::vector<std::uint32_t>& groups, No
     return std::any_of(in.begin(), in.end(),
                        [&](std::uint32_t g) { return std::find(groups.begin(), groups.end(), g) == groups.end(); });
   });
-  out.price = &evaluator_.evaluate(out.nodes, out.outputs);
   return out;
 }
 
@@ -388,9 +393,18 @@ void Grouping::place(NodeId node) {
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
   if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty()) return false;
   if (!refused_.insert(std::uint64_t(changed_at_[a]) << 32 | changed_at_[b]).second) return false;
+  Attempt joined = unpriced({a, b}, {});
+  const auto pays = [&] {
+    return joined.possible() && joined->cost.seconds < seconds({a, b}) && !clashes(joined, {a, b});
+  };
+  // In repeated blocks the price is known from the first: what does not pay need not be searched for circles.
+  joined.price = evaluator_.known(joined.nodes, joined.outputs);
+  if (joined.price != nullptr && !pays()) return false;
   if (joins_cyclically({a, b})) return false;
-  Attempt joined = attempt({a, b}, {});
-  if (!joined.possible() || joined->cost.seconds >= seconds({a, b}) || clashes(joined, {a, b})) return false;
+  if (joined.price == nullptr) {
+    joined.price = &evaluator_.evaluate(joined.nodes, joined.outputs);
+    if (!pays()) return false;
+  }
   replace({std::min(a, b), std::max(a, b)}, std::move(joined));
   return true;
 }

@@ -48,6 +48,7 @@ class Grouping {
   };
   std::vector<NodeId> with(const std::vector<std::uint32_t>& groups, NodeId node) const;
   Attempt attempt(const std::vector<std::uint32_t>& groups, NodeId node) const;
+  Attempt unpriced(const std::vector<std::uint32_t>& groups, NodeId node) const;
   bool joins_cyclically(const std::vector<std::uint32_t>& groups) const;
   void replace(const std::vector<std::uint32_t>& groups, Attempt by);
   void become(Kernel& kernel, Attempt attempt) const;

@@ -38,16 +38,39 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const cost::Dev
         readers_[id.index].insert(computed_in_[r.index].begin(), computed_in_[r.index].end());
 }
 
+// Places in the model of the first tensor that it writes and of the last that it reads.
+std::pair<std::uint32_t, std::uint32_t> WindowSearch::span(const Kernel& kernel) const {
+  std::uint32_t made = kNone, read = 0;
+  for (const Value v : kernel.outputs) made = std::min(made, uses_.position(v.node));
+  for (const Value v : kernel.inputs) read = std::max(read, uses_.position(v.node));
+  return {made, read};
+}
+
+// A tensor at this place or before depends on none behind the place that is returned: only kernels of several parts
+// write before what they read.
+std::uint32_t WindowSearch::reach(std::uint32_t place) const {
+  for (const auto& [made, read, kernel] : backward_) {
+    if (made > place) break;
+    place = std::max(place, read);
+  }
+  return place;
+}
+
 void WindowSearch::enter(std::uint32_t kernel) {
   const Kernel& k = kernels_[kernel];
   for (const Value v : k.outputs) writer_[v.node.index] = kernel;
   for (const Value v : k.inputs) readers_[v.node.index].insert(kernel);
   for (const NodeId n : k.nodes) computed_in_[n.index].insert(kernel);
   by_position_.emplace(uses_.position(k.nodes.front()), kernel);
+  if (const auto [made, read] = span(k); made < read) backward_.emplace(made, read, kernel);
+  form_.resize(kernels_.size());
+  form_[kernel] = SignatureHash()(evaluator_.signature(k.nodes, k.outputs));
 }
 
 void WindowSearch::leave(std::uint32_t kernel) {
   Kernel& k = kernels_[kernel];
+  const auto [made, read] = span(k);
+  backward_.erase({made, read, kernel});
   for (const Value v : k.outputs) writer_[v.node.index] = kNone;
   for (const Value v : k.inputs) readers_[v.node.index].erase(kernel);
   for (const NodeId n : k.nodes) computed_in_[n.index].erase(kernel);
@@ -98,11 +121,31 @@ std::vector<std::vector<std::uint32_t>> WindowSearch::windows_around(std::uint32
   return out;
 }
 
-// Whether the window is solved for the first time.
-bool WindowSearch::fresh(const std::vector<std::uint32_t>& window) {
-  std::vector<std::uint32_t> key = window;
-  std::sort(key.begin(), key.end());
-  return solved_.insert(std::move(key)).second;
+// What a window looks like: its kernels, what they share, and what is read outside. Blocks that a model repeats have
+// windows of one form, and what could not be made better in the first is not tried again.
+std::uint64_t WindowSearch::form(std::vector<std::uint32_t> window) const {
+  std::ranges::sort(window, {},
+                    [&](std::uint32_t k) { return std::pair(uses_.position(kernels_[k].nodes.front()), k); });
+  std::vector<NodeId> shared;
+  const auto number = [&](NodeId node) {
+    const auto at = static_cast<std::uint64_t>(std::ranges::find(shared, node) - shared.begin());
+    if (at == shared.size()) shared.push_back(node);
+    return at;
+  };
+  const auto outside = [&](std::uint32_t k) { return std::ranges::find(window, k) == window.end(); };
+  std::uint64_t h = window.size();
+  for (const std::uint32_t k : window) {
+    const Kernel& kernel = kernels_[k];
+    h = hash_mix(h, form_[k]);
+    for (const NodeId n : kernel.nodes)
+      if (computed_in_[n.index].size() > 1) h = hash_mix(h, number(n));
+    for (const Value v : kernel.inputs) h = hash_mix(h, number(v.node));
+    for (const Value v : kernel.outputs) {
+      const bool needed = uses_.node_is_result(v.node) || std::ranges::any_of(readers_[v.node.index], outside);
+      h = hash_mix(h, number(v.node) << 1 | (needed ? 1 : 0));
+    }
+  }
+  return h;
 }
 
 // The values that may be stored: those that are now come first; then those with several readers and those where the
@@ -138,30 +181,41 @@ void WindowSearch::choose(Window& w) const {
 }
 
 // A kernel outside that depends on the window gives what it makes only after the values that it depends on are stored.
-void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Window& w) const {
+void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Window& w) {
   const std::set<std::uint32_t> inside(ids.begin(), ids.end());
-  const std::uint32_t last = uses_.position(w.nodes.back());
   w.after.assign(w.nodes.size(), 0);
-  std::map<NodeId, std::uint32_t> number;
-  for (std::uint32_t n = 0; n < w.nodes.size(); ++n) number.emplace(w.nodes[n], n);
+  struct Outer {  // a tensor that a kernel outside hands to a node of the window
+    std::uint32_t node, kernel;
+  };
+  std::vector<Outer> read;
+  std::uint32_t last = 0;
+  for (std::uint32_t n = 0; n < w.nodes.size(); ++n)
+    for (const Value operand : graph_[w.nodes[n]].operands) {
+      if (!operand.valid()) continue;
+      const std::uint32_t writer = writer_[operand.node.index];
+      if (writer == kNone || inside.contains(writer)) continue;
+      read.push_back({n, writer});
+      last = std::max(last, uses_.position(operand.node));
+    }
+  last = reach(last);
+  seen_.resize(kernels_.size(), 0);
   for (const std::uint32_t from : w.choices) {
     if ((w.needed & w.bit(from)) == 0) continue;
-    std::set<std::uint32_t> seen;
+    if (uses_.position(w.nodes[from]) > last) continue;
+    ++searches_;
     std::vector<NodeId> stack{w.nodes[from]};
     while (!stack.empty()) {
       const NodeId at = stack.back();
       stack.pop_back();
       for (const std::uint32_t r : readers_[at.index]) {
-        if (inside.contains(r) || !seen.insert(r).second) continue;
+        if (inside.contains(r) || seen_[r] == searches_) continue;
+        seen_[r] = searches_;
         for (const Value v : kernels_[r].outputs)
-          if (uses_.position(v.node) < last) stack.push_back(v.node);
+          if (uses_.position(v.node) <= last) stack.push_back(v.node);
       }
     }
-    for (std::uint32_t n = 0; n < w.nodes.size(); ++n)
-      for (const Value operand : graph_[w.nodes[n]].operands)
-        if (operand.valid() && !number.contains(operand.node) && writer_[operand.node.index] != kNone &&
-            seen.contains(writer_[operand.node.index]))
-          w.after[n] |= w.bit(from);
+    for (const Outer& outer : read)
+      if (seen_[outer.kernel] == searches_) w.after[outer.node] |= w.bit(from);
   }
 }
 
@@ -255,10 +309,11 @@ std::string WindowSearch::run(const FusionOptions& options) {
     if (!kernels_[k].alive || !kernels_[k].unsupported.empty()) continue;
     for (const auto& ids : windows_around(k)) {
       if (!kernels_[k].alive) break;
-      if (!fresh(ids)) continue;
+      const std::uint64_t looks = form(ids);
+      if (hopeless_.contains(looks)) continue;
       if (std::string reason = budget.spent(); !reason.empty()) return reason;
       Window w;
-      if (build(ids, w)) solve(ids, w);
+      if (!build(ids, w) || !solve(ids, w)) hopeless_.insert(looks);
     }
   }
   return {};

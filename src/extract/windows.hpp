@@ -1,7 +1,9 @@
 #pragma once
 
 #include <set>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "window.hpp"
@@ -28,15 +30,17 @@ class WindowSearch {
 
  private:
   std::vector<std::vector<std::uint32_t>> windows_around(std::uint32_t kernel) const;
-  bool fresh(const std::vector<std::uint32_t>& window);
+  std::uint64_t form(std::vector<std::uint32_t> window) const;
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
   void choose(Window& w) const;
-  void find_dependences(const std::vector<std::uint32_t>& ids, Window& w) const;
+  void find_dependences(const std::vector<std::uint32_t>& ids, Window& w);
   bool solve(const std::vector<std::uint32_t>& ids, const Window& w);
   bool accept(const std::vector<std::uint32_t>& ids, const Window& w, std::vector<Kernel> better, double before,
               double after);
   double seconds(const Kernel& kernel) const;
   double arithmetic(NodeId node);
+  std::pair<std::uint32_t, std::uint32_t> span(const Kernel& kernel) const;
+  std::uint32_t reach(std::uint32_t place) const;
   void enter(std::uint32_t kernel);
   void leave(std::uint32_t kernel);
 
@@ -51,9 +55,13 @@ class WindowSearch {
   std::vector<std::set<std::uint32_t>> readers_;                   // by node: kernels that read it from memory
   std::vector<std::set<std::uint32_t>> computed_in_;               // by node
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
-  std::vector<double> arithmetic_;               // by node: seconds, no kernel takes less; negative: not yet known
-  std::set<std::vector<std::uint32_t>> solved_;  // kernels never change, so a window is solved once
-  std::unordered_map<Signature, std::vector<Piece>, SignatureHash> found_;  // and so are windows that look the same
+  std::vector<double> arithmetic_;  // by node: seconds, no kernel takes less; negative: not yet known
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> backward_;  // (spans, kernel), if they go back
+  std::vector<std::uint64_t> form_;                                             // by kernel: its signature's hash
+  std::unordered_set<std::uint64_t> hopeless_;  // forms of windows that cannot be made better
+  std::unordered_map<Signature, std::vector<Piece>, SignatureHash> found_;
+  std::vector<std::uint32_t> seen_;  // by kernel: the search that saw it last
+  std::uint32_t searches_ = 0;
 };
 
 }  // namespace fusewright::extract
