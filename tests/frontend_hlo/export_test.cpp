@@ -147,7 +147,7 @@ TEST_CASE("what was exported is exported again as the same text", "[hlo]") {
       "get-tuple-element(s), index=1 one = s32[] constant(1)\n"
       " j = s32[] add(i, one) y = f32[2] add(x, x) ROOT t = (s32[], f32[2]) tuple(j, y) }\n"
       "ENTRY m { x = f32[2,3] parameter(0) z = f32[] constant(0) r = f32[2] reduce(x, z), dimensions={1}, to_apply=add "
-      "i = s32[] constant(0)\n"
+      "i = s32[] parameter(1)\n"
       " s = (s32[], f32[2]) tuple(i, r) w = (s32[], f32[2]) while(s), condition=cond, body=body y = f32[2] "
       "get-tuple-element(w), index=1\n"
       " ROOT t = (f32[2], f32[2,3]) tuple(y, x) }";

@@ -313,6 +313,62 @@ TEST_CASE("while and conditional run in the reference evaluator", "[hlo]") {
   CHECK(run(swapped) == Values{{-3}});
 }
 
+namespace {
+
+std::size_t count_of(const graph::Graph& graph, std::string_view op) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(graph.nodes, [&](const graph::Node& node) { return (*graph.table)[node.op].name == op; }));
+}
+
+// y = x of each of `from` .. 1, doubled while the counter is even; `x` is a parameter, so that nothing of it is known.
+std::string count_down(const std::string& from) {
+  return "even { x = f32[4] parameter(0) ROOT y = f32[4] add(x, x) }\nodd { ROOT x = f32[4] parameter(0) }\n"
+         "cond { s = (s32[], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 zero = s32[] constant(0) "
+         "ROOT c = pred[] compare(i, zero), direction=GT }\n"
+         "body { s = (s32[], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0\n"
+         " x = f32[4] get-tuple-element(s), index=1 one = s32[] constant(1) two = s32[] constant(2)\n"
+         " r = s32[] remainder(i, two) zero = s32[] constant(0) p = pred[] compare(r, zero), direction=EQ\n"
+         " y = f32[4] conditional(p, x, x), true_computation=even, false_computation=odd\n"
+         " piece = f32[1] dynamic-slice(y, i), dynamic_slice_sizes={1}\n"
+         " all = f32[4] dynamic-update-slice(y, piece, zero)\n"
+         " j = s32[] subtract(i, one) ROOT t = (s32[], f32[4]) tuple(j, all) }\n"
+         "ENTRY m { x = f32[4] parameter(0) n = s32[] parameter(1) i = s32[] constant(3)\n s = (s32[], f32[4]) tuple(" +
+         from +
+         ", x) w = (s32[], f32[4]) while(s), condition=cond, body=body\n ROOT r = f32[4] "
+         "get-tuple-element(w), index=1 }";
+}
+
+}  // namespace
+
+TEST_CASE("a loop is unrolled where its length is known, branches are taken where their index is", "[hlo]") {
+  const graph::Graph known = import_text(count_down("i"));
+  CHECK(count_of(known, "while") == 0);
+  CHECK(count_of(known, "conditional") == 0);
+  CHECK(count_of(known, "dynamic_slice") == 0);
+  CHECK(count_of(known, "slice") == 3);
+  CHECK(count_of(known, "add") == 1);  // of 3, 2 and 1 one is even
+  CHECK(known.computations.size() == 1);
+  const graph::Graph open = import_text(count_down("n"));
+  CHECK(count_of(open, "while") == 1);
+  CHECK(count_of(open, "dynamic_slice") == 1);
+
+  std::vector<ops::Tensor> inputs = {*ops::make_tensor(ops::DType::kF32, {4}), ops::scalar_tensor_int(ops::DType::kS32, 3)};
+  for (int i = 0; i < 4; ++i) ops::set_double(inputs[0], i, i + 1);
+  const auto unrolled = interpret::evaluate(known, inputs), looped = interpret::evaluate(open, inputs);
+  REQUIRE(unrolled.has_value());
+  REQUIRE(looped.has_value());
+  for (int i = 0; i < 4; ++i) CHECK(ops::get_double((*unrolled)[0], i) == ops::get_double((*looped)[0], i));
+}
+
+TEST_CASE("a loop without an end, or too long to be unrolled, stays a loop", "[hlo]") {
+  std::string text = count_down("i");
+  text.replace(text.find("subtract(i, one)"), 16, "add(i, zero)");
+  CHECK(count_of(import_text(text), "while") == 1);
+  text = count_down("i");
+  text.replace(text.find("constant(3)"), 11, "constant(1000000)");
+  CHECK(count_of(import_text(text), "while") == 1);
+}
+
 TEST_CASE("forty thousand instructions are imported", "[hlo]") {
   std::string text = "ENTRY m {\n v0 = f32[8] parameter(0)\n";
   for (int i = 1; i < 40000; ++i)

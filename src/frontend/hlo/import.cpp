@@ -190,7 +190,7 @@ Status Importer::enter(Site& site, std::uint32_t index) {
 }
 
 Result<Leaves> Importer::inline_call(Site& site, std::string_view name, std::vector<Leaves> arguments,
-                                     std::optional<ops::Shape> map_shape) {
+                                     std::optional<ops::Shape> map_shape, std::string_view step) {
   FW_TRY(const std::uint32_t index, find_computation(name));
   const std::size_t wanted = names.computations[index].parameters.size();
   if (wanted != arguments.size())
@@ -200,7 +200,7 @@ Result<Leaves> Importer::inline_call(Site& site, std::string_view name, std::vec
   Scope scope{index,
               site.scope.builder,
               std::move(arguments),
-              site.scope.path + std::string(site.instruction.name) + "/",
+              site.scope.path + std::string(site.instruction.name) + std::string(step) + "/",
               map_shape ? std::move(map_shape) : site.scope.map_shape,
               {}};
   const std::optional<Leaves> results = run_scope(scope);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/frontend/hlo/combiner.hpp"
+#include "src/frontend/hlo/foresee.hpp"
 #include "src/frontend/hlo/handlers.hpp"
 #include "src/frontend/hlo/opcodes.hpp"
 
@@ -94,12 +95,30 @@ Result<Leaves> import_map(Site& site) {
   return site.importer.inline_call(site, name, std::move(site.operands), shape);
 }
 
+namespace {
+
+/// The body once for each iteration, with what is known of the state as constants.
+Result<Leaves> unroll(Site& site, std::string_view body, const Foreseen& loop, Leaves state) {
+  const graph::SourceSet sources = {graph::SourceId(site.graph().sources.size() - 1)};
+  for (std::size_t i = 0; i < loop.states.size(); ++i) {
+    site.builder().set_origin(sources, std::string(site.instruction.name));
+    for (std::size_t k = 0; k < state.size(); ++k)
+      if (const auto& known = loop.states[i][k]; known && site.graph().info(state[k].node).name != "constant")
+        state[k] = site.builder().constant(*known);
+    FW_TRY(state, site.importer.inline_call(site, body, {state}, std::nullopt, "[" + std::to_string(i) + "]"));
+  }
+  return state;
+}
+
+}  // namespace
+
 Result<Leaves> import_while(Site& site) {
   if (site.operands.size() != 1) return site.wrong("while takes 1 operand");
   FW_TRY(const std::string_view condition_name, one_name(site, "condition"));
   FW_TRY(const std::string_view body_name, one_name(site, "body"));
   const Leaves state = site.operands[0];
   const std::vector<Type> types = types_of(site, state);
+  const std::size_t unroll_left = site.importer.unroll_left;  // what loops inside become here may be for nothing
   FW_TRY(const graph::ComputationId condition, site.importer.import_body(site, condition_name, types, 0, types.size()));
   FW_TRY(const graph::ComputationId body, site.importer.import_body(site, body_name, types, 0, types.size()));
   const std::vector<Type> holds = result_types(site, condition);
@@ -107,6 +126,15 @@ Result<Leaves> import_while(Site& site) {
     return site.wrong("its condition gives " + print_types(holds) + ", not pred[]");
   if (result_types(site, body) != types)
     return site.wrong("its body gives " + print_types(result_types(site, body)) + ", not " + print_types(types));
+  site.importer.unroll_left = unroll_left;
+  const std::size_t nodes = site.graph()[body].nodes.size() + 1;
+  const graph::ComputationId here = site.builder().computation();
+  const std::optional<Foreseen> loop =
+      foresee_loop(site.graph(), condition, body, foresee(site.graph(), here, state), unroll_left / nodes);
+  if (loop) {
+    site.importer.unroll_left -= loop->states.size() * nodes;
+    return unroll(site, body_name, *loop, state);
+  }
   return site.builder().add_typed(site.graph().table->require("while"), state, {}, types, {condition, body});
 }
 
@@ -145,6 +173,13 @@ Result<Leaves> import_conditional(Site& site) {
     if (given != results)
       return site.wrong("branch '" + std::string(branches[i]) + "' gives " + print_types(given) + ", the first " +
                         print_types(results));
+  }
+  if (const Known index = foresee(site.graph(), site.builder().computation(), {values.data(), 1}); index[0]) {
+    const auto last = static_cast<std::int64_t>(branches.size()) - 1;
+    std::int64_t taken = ops::get_int(*index[0], 0);
+    if (index[0]->dtype == DType::kPred) taken = taken != 0 ? 0 : 1;
+    const auto at = static_cast<std::size_t>(taken < 0 || taken > last ? last : taken);
+    return site.importer.inline_call(site, branches[at], {site.operands[at + 1]});
   }
   return site.builder().add_typed(site.graph().table->require("conditional"), values, {}, results, bodies);
 }

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "src/frontend/hlo/combiner.hpp"
+#include "src/frontend/hlo/foresee.hpp"
 #include "src/frontend/hlo/handlers.hpp"
 
 namespace fusewright::frontend_hlo {
@@ -63,6 +64,23 @@ Result<std::vector<Value>> starts(Site& site, const std::vector<Value>& values, 
     found.push_back(scalar);
   }
   return found;
+}
+
+// Where the piece begins, when the import can tell: inside of the tensor, as dynamic slices are moved there.
+std::optional<Ints> known_starts(Site& site, Value whole, const std::vector<Value>& starts, const Ints& sizes) {
+  const Type& type = site.type(whole);
+  if (!type.is_tensor() || !ops::is_static(type.shape) || type.shape.size() != sizes.size() ||
+      starts.size() != sizes.size())
+    return std::nullopt;
+  const Ints dims = ops::static_dims(type.shape);
+  const Known known = foresee(site.graph(), site.builder().computation(), starts);
+  Ints out;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (!known[i] || known[i]->elements() != 1 || !ops::is_integer(known[i]->dtype)) return std::nullopt;
+    if (sizes[i] < 0 || sizes[i] > dims[i]) return std::nullopt;
+    out.push_back(std::clamp<std::int64_t>(ops::get_int(*known[i], 0), 0, dims[i] - sizes[i]));
+  }
+  return out;
 }
 
 }  // namespace
@@ -167,6 +185,12 @@ Result<Leaves> import_dynamic_slice(Site& site) {
   FW_TRY(const Ints sizes, site.attributes.integers("dynamic_slice_sizes"));
   FW_TRY(const std::vector<Value> from, starts(site, values, 1, sizes.size()));
   values.resize(1);
+  if (const std::optional<Ints> first = known_starts(site, values[0], from, sizes)) {
+    Ints limit = *first;
+    for (std::size_t i = 0; i < sizes.size(); ++i) limit[i] += sizes[i];
+    return site.leaf(
+        site.add("slice", values, {{"starts", *first}, {"limits", limit}, {"strides", Ints(sizes.size(), 1)}}));
+  }
   values.insert(values.end(), from.begin(), from.end());
   return site.leaf(site.add("dynamic_slice", values, {{"sizes", sizes}}));
 }

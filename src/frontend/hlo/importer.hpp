@@ -86,13 +86,17 @@ class Importer {
   Result<std::uint32_t> find_computation(std::string_view name) const;
 
   /// Imports a computation in place of a call.
+  /// @param step  stands behind the call's name in those of the instructions: "[3]" of a loop's fourth iteration.
   Result<Leaves> inline_call(Site& site, std::string_view name, std::vector<Leaves> arguments,
-                             std::optional<ops::Shape> map_shape = std::nullopt);
+                             std::optional<ops::Shape> map_shape = std::nullopt, std::string_view step = "");
   /// Imports a computation as a body of its own. Its parameters take the tensors of `parameters`, all in one list.
   /// @param offset, total  where the computation's own parameters stand in that list: conditional's branches each read
   /// a part.
   Result<graph::ComputationId> import_body(Site& site, std::string_view name, const std::vector<Type>& parameters,
                                            std::size_t offset, std::size_t count);
+
+  /// Nodes that loops of known length may still become.
+  std::size_t unroll_left = 100'000;
 
   Result<Type> to_type(const ShapeTree& shape) const;
   Status append_types(const ShapeTree& shape, std::vector<Type>& types) const;
