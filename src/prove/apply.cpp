@@ -15,6 +15,33 @@ using saturate::Outcome;
 
 namespace {
 
+/// A right side that holds the left side itself: the node over its operands, among which the result's class is the left
+/// side. Errors: that is a cycle still, or the graph has several results.
+Result<graph::Graph> over_left_side(const graph::Graph& graph, egraph::Imported& imported,
+                                    const egraph::Selection& smallest, ENodeId node) {
+  const egraph::EGraph& egraph = imported.egraph;
+  if (graph.outputs.size() != 1 || egraph[node].op == egraph.result_op()) return fail("a right side within itself");
+  const auto operands = egraph.operands(node);
+  graph::Graph frame = graph;  // its results are to be the operands
+  std::vector<EClassId> given;
+  for (const EClassId operand : operands)
+    if (operand != egraph.none()) given.push_back(operand);
+  frame[frame.entry].results = std::vector(given.size(), graph.entry_computation().results[0]);
+  frame.outputs = std::vector(given.size(), graph.outputs[0]);
+  given.swap(imported.results);
+  Result<graph::Graph> below = egraph::to_graph(frame, imported, smallest);
+  given.swap(imported.results);
+  FW_TRY(graph::Graph out, std::move(below));
+  std::vector<graph::Value> values;
+  std::size_t next = 0;
+  for (const EClassId operand : operands)
+    values.push_back(operand == egraph.none() ? graph::Value() : out.entry_computation().results[next++]);
+  graph::Builder builder(out, out.entry);
+  FW_TRY(std::vector<graph::Value> made, builder.add(egraph[node].op, std::move(values), egraph.attrs(node)));
+  builder.set_results({made[0]});
+  return out;
+}
+
 /// The graphs that other nodes of a result's class than its own describe, for each result by itself.
 void read_right_sides(const graph::Graph& graph, egraph::Imported& imported, Applied& out) {
   egraph::EGraph& egraph = imported.egraph;
@@ -30,7 +57,8 @@ void read_right_sides(const graph::Graph& graph, egraph::Imported& imported, App
       egraph::Selection selection = smallest;
       selection.choice[root.index] = node;
       Result<graph::Graph> right = egraph::to_graph(graph, imported, selection);
-      if (!right) continue;  // it holds the left side itself: the other nodes tell
+      if (!right) right = over_left_side(graph, imported, smallest, node);
+      if (!right) continue;  // of several results, or a cycle below: the other nodes tell
       out.rewritten.push_back(*std::move(right));
       ++found;
     }

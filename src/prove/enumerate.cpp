@@ -20,8 +20,8 @@ constexpr std::uint32_t kNone = InstanceNode::kNone;
 
 /// Numbers for constants that the rule reads: powers of two and not, both signs, the ends of what guards ask for.
 const std::vector<double>& splat_values() {
-  static const std::vector<double> kValues = {1,  0,    2,     0.5,          -4,   3,     0.1,        -0.0,
-                                              10, 1024, 0.001, 0.0009765625, 2048, 65536, 1.0 / 16384};
+  static const std::vector<double> kValues = {1,  0,    2,     0.5,          -4,   3,     0.1,         -0.0,
+                                              10, 1024, 0.001, 0.0009765625, 2048, 65536, 1.0 / 16384, 1.0 / 1048576};
   return kValues;
 }
 
@@ -67,8 +67,8 @@ class Enumerator {
   }
 
   bool run(const Type& root) {
-    // More than one operand under an implied broadcast is left to the small shapes.
-    peels_ = !space_.repeats ? 0 : root.rank() <= 1 ? 2 : 1;
+    // More than one operand under an implied broadcast is left to small shapes.
+    peels_ = !space_.repeats ? 0 : root.rank() <= 1 || space_.repeats_twice ? 2 : 1;
     node(variant_.roots[0], root, [&](std::uint32_t made) {
       draft_.root = made;
       further_roots(1, root);

@@ -82,6 +82,7 @@ class LevelSearch {
       if (list(level, wide, 1, most_terms(level, wide, budget_.terms_per_level), terms)) break;
       one_in = 0;
     }
+    if (one_in == 0 && level.besides) return true;
     if (one_in == 0) {  // even the narrowest is too large: evenly spaced ones of it
       const std::uint64_t some = kLastTimes * budget_.terms_per_level, most = kMostCounted * some;
       const bool counted = list(level, *tier, 0, most, terms);
@@ -268,6 +269,7 @@ Search search_op(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recog
       uses = uses_in(*rules.table, op, level, wide, most_terms(level, wide, budget.terms_per_level));
       if (uses.all) break;
     }
+    if (level.besides && !uses.all) continue;
     const std::uint64_t before = search.instances;
     search.sampled = search.sampled || !uses.all;
     for (const Source& use : uses.ways)

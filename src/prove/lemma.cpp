@@ -67,7 +67,9 @@ RegionLemma Lemmas::prove_alone(OpId op, SourceCache& cache) const {
       ways = ways_in(*rules_.table, op, level, tier, cache);
       if (ways.whole && ways.all.size() <= most) break;
     }
-    lemma.whole = lemma.whole && ways.whole && ways.all.size() <= most;
+    const bool small = ways.whole && ways.all.size() <= most;
+    if (level.besides && !small) continue;
+    lemma.whole = lemma.whole && small;
     const std::uint64_t one_in = (ways.all.size() + most - 1) / most;
     for (std::size_t i = 0; i < ways.all.size(); i += one_in) {
       const Instance term = one_operator(op, ways.all[i].first, *ways.all[i].second);

@@ -11,7 +11,8 @@ using ops::Type;
 const std::vector<Level>& levels() {
   static const std::vector<Level> kLevels = [] {
     using enum DType;
-    const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes();
+    const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes(),
+                             others = {kF16, kBF16, kF64, kS8, kU8};
     const std::vector<std::int64_t> from_zero = {0, 1, 2, 3}, to_three = {1, 2, 3}, to_two = {1, 2}, two = {2};
     return std::vector<Level>{{"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},
                               {"rank 1",
@@ -54,7 +55,10 @@ const std::vector<Level>& levels() {
                                 {two, one, {{1, 2, 2, 2}}},
                                 {two, one, {{1, 2, 2, 2}}, false},
                                 {two, one, {{1, 2, 2, 2}}, false, true},
-                                {two, one, {{1, 2, 2, 2}}, false, true, true}}}};
+                                {two, one, {{1, 2, 2, 2}}, false, true, true}}},
+                              {"rank 2", 2, {{to_two, one, {{1, 2}, {2, 1}}, true, true, true, true}}, true},
+                              {"rank 2", 2, {{two, others, {{2, 2}}, false, true, true}}, true},
+                              {"rank 3", 3, {{two, others, {{1, 2, 2}}, false, true, true}}, true}};
   }();
   return kLevels;
 }
@@ -65,6 +69,7 @@ Space space_of(const Tier& tier) {
   space.repeats = tier.repeats;
   space.narrow = tier.narrow;
   space.plain = tier.plain;
+  space.repeats_twice = tier.repeats_twice;
   return space;
 }
 
@@ -82,6 +87,7 @@ std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, 
   if (tier.extents.size() > 1) extents += fmt::format("-{}", tier.extents.back());
   if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
   if (!tier.repeats) extents += ", none repeated";
+  if (tier.repeats_twice) extents += ", two repeated";
   if (tier.narrow) extents += ", one axis at a time";
   if (tier.plain) extents += ", plain operands";
   const std::string dtypes =

@@ -13,7 +13,7 @@ struct Tier {
   std::vector<std::int64_t> extents;
   std::vector<ops::DType> dtypes;
   std::vector<ops::Shape> shapes = {};
-  bool repeats = true, narrow = false, plain = false;  ///< see Space
+  bool repeats = true, narrow = false, plain = false, repeats_twice = false;  ///< see Space
 };
 
 /// The spaces for one rank, widest first: the first that is small enough is searched, and searched whole. The last may
@@ -22,10 +22,12 @@ struct Level {
   std::string name;
   std::int64_t rank;
   std::vector<Tier> tiers;
+  bool besides = false;  ///< searched besides the other spaces of this rank, where it is small enough
 };
 
 constexpr std::uint64_t kLastTimes = 4;
 inline std::uint64_t most_terms(const Level& level, const Tier& tier, std::uint64_t budget) {
+  if (level.besides) return budget / 4;
   return &tier == &level.tiers.back() ? kLastTimes * budget : budget;
 }
 

@@ -104,6 +104,7 @@ class ExprMutator {
         return;
       case Expr::Kind::kFloat:
         copy.number = e->number == 0 ? 1 : e->number * 2;
+        copy.text.clear();  // as it was written
         put(emit, e, "wrong constant", made(copy));
         return;
       case Expr::Kind::kUnary:
@@ -233,6 +234,7 @@ class PatternMutator {
   static void literal(const PatternPtr& p, const EmitPattern& emit) {
     Pattern copy = *p;
     Expr number = *p->literal;
+    number.text.clear();  // as it was written
     if (number.kind == Expr::Kind::kInt)
       ++number.integer;
     else if (std::isinf(number.number))
@@ -297,6 +299,7 @@ void each_bound(const ExprPtr& expr, const EmitExpr& emit) {
   const bool least = expr->text == ">=" || expr->text == ">", most = expr->text == "<=" || expr->text == "<";
   if (expr->kind == Expr::Kind::kBinary && (least || most)) {
     Expr number = *expr->args[1];
+    number.text.clear();  // as it was written
     number.integer = least ? number.integer / 2 - (number.integer == 0 ? 1 : 0) : number.integer * 2 + 1;
     number.number *= least ? 0.5 : 2;
     Expr weaker = *expr;

@@ -203,7 +203,8 @@ std::vector<Type> companions(const Type& first) {
 namespace {
 
 /// Types of all operands: the further ones alike, in some shape that goes with the first or in its own but for one
-/// extent; then, if not `plain`, one of them at a time unlike the others.
+/// extent; then, if not `plain`, one of them at a time unlike the others, or like the first where those have a unit
+/// extent in place of one of its own (one head of keys for several of queries).
 std::vector<std::vector<Type>> operand_types(const Type& first, const std::vector<bool>& present, bool plain) {
   const std::vector<Type> beside = companions(first);
   std::vector<std::vector<Type>> out;
@@ -220,6 +221,17 @@ std::vector<std::vector<Type>> operand_types(const Type& first, const std::vecto
     out.push_back(alike(longer));
   }
   if (plain) return out;
+  for (std::size_t axis = 0; axis < first.shape.size(); ++axis) {
+    Type unit = first;
+    unit.shape[axis] = Dim(1);
+    if (unit == first) continue;
+    out.push_back(alike(unit));
+    for (std::size_t i = 1; i < present.size() && std::ranges::count(present, true) > 2; ++i) {
+      if (!present[i]) continue;
+      out.push_back(alike(unit));
+      out.back()[i] = first;
+    }
+  }
   for (const Type& type : beside)
     for (std::size_t i = 1; i < present.size() && std::ranges::count(present, true) > 2; ++i)
       for (const Type& other : beside) {

@@ -54,6 +54,11 @@ std::vector<Special> special_values(DType dtype, const rule::Exactness& exactnes
   if (dtype == DType::kPred) return {{0, 0}, {0, 1}};
   if (!ops::is_float(dtype)) {
     const int bits = ops::bit_width(dtype);
+    if (bits <= 4) {  // all that there are
+      const std::int64_t first = ops::is_signed_integer(dtype) ? -(std::int64_t{1} << (bits - 1)) : 0;
+      for (std::int64_t v = 0; v < std::int64_t{1} << bits; ++v) out.push_back({0, first + v});
+      return out;
+    }
     const std::int64_t top =
         static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits) >> (ops::is_signed_integer(dtype) ? 1 : 0));
     for (const std::int64_t v : {std::int64_t{0}, std::int64_t{1}, top, std::int64_t{2}}) out.push_back({0, v});

@@ -19,8 +19,8 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
-const std::vector<std::string> kCommands{"run", "bench", "audit", "print", "compile", "check",
-                                         "fmt", "lsp",   "test",  "prove", "watch",   "extract", "calibrate"};
+const std::vector<std::string> kCommands{"run", "bench", "audit", "print", "compile", "check",    "fmt",
+                                         "lsp", "test",  "prove", "watch", "extract", "calibrate"};
 const std::string kElementwise = example("elementwise.hlo");
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "fusewright/prove/mutate.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "fusewright/rule/check.hpp"
@@ -45,6 +46,15 @@ TEST_CASE("a rule is broken in each of its places", "[prove]") {
                                  "swapped operand: max(x, -b) -> max(-b, x)", "dropped operator: max(x, -b) -> x",
                                  "dropped operator: max(x, -b) -> -b", "swapped operand: x -> b", "wrong sign: -b -> b",
                                  "swapped operand: b -> x"});
+}
+
+TEST_CASE("a number that is changed is printed as it is now", "[prove]") {
+  const std::vector<std::string> all =
+      changes("rewrite r { match x * 0.5  where splat(c), value(c) >= 0.25  to x * 3.0 }");
+  for (const std::string wanted :
+       {"wrong constant: 0.5 -> 1.0", "wrong constant: value(c) >= 0.25 -> value(c) >= 0.125",
+        "wrong constant: 3.0 -> 6.0"})
+    CHECK(std::ranges::find(all, wanted) != all.end());
 }
 
 TEST_CASE("broken rules are refuted", "[prove]") {

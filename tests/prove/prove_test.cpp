@@ -242,12 +242,26 @@ TEST_CASE("verdicts are handed on in the order of the report", "[prove]") {
   CHECK(handed == *names_to_prove(*rules, options));
 }
 
+TEST_CASE("every integer of four bits is tried", "[prove]") {
+  const std::string rule = "rewrite back { match convert(convert(x) as y, dtype = t)  where dtype(x) == t, ";
+  CHECK(refuted(rule + "dtype(x) == u4, dtype(y) == f8e5m2  to x }"));  // 9 has four digits, the float three
+  CHECK(holds(rule + "dtype(x) == u4, dtype(y) == f8e4m3fn  to x }"));
+}
+
 TEST_CASE("numbers that a guard refuses make no terms", "[prove]") {
   const std::string rule = "rewrite r { match x * c  where is_float(x), splat(c), value(c) == 1";
   const Verdict v = verdict_of(rule + "  to x }");
   CHECK(sure(v));
   CHECK(v.refused == 0);
   CHECK(refuted(rule + " or value(c) == 2  to x }"));
+}
+
+TEST_CASE("one head of keys may serve several of queries", "[prove]") {
+  const auto rules =
+      rules_of("op heads(q, k, b) = reshape(q + b, shape = [dim(k, 0), dim(q, 0) // dim(k, 0), dim(k, 1)])");
+  const ops::Type q = ops::Type::tensor(ops::DType::kF32, {2, 3}), k = ops::Type::tensor(ops::DType::kF32, {1, 3});
+  const Sources uses = uses_of(*rules->table, rules->table->require("heads"), q, {true, true, true}, {});
+  CHECK(std::ranges::any_of(uses.ways, [&](const Source& way) { return way.operands == std::vector{q, k, q}; }));
 }
 
 TEST_CASE("scatters have ways in every form", "[prove]") {

@@ -13,6 +13,7 @@ struct Space {
   std::int64_t max_rank = 4;                      ///< of any tensor in an instance
   std::vector<std::int64_t> extents = {1, 2, 3};  ///< of an axis
   bool repeats = true;                            ///< operands of elementwise operators may be repeated as in NumPy
+  bool repeats_twice = false;                     ///< two of them at a time, in terms of rank 2 and more too
   bool narrow = false;  ///< windows, cuts and pads along one axis at a time, and the plainer rows of their tables
   /// Operands of casts and comparisons are of some_dtypes() only, further ones of composite operators all of one type.
   bool plain = false;
