@@ -20,8 +20,8 @@ constexpr std::uint32_t kNone = InstanceNode::kNone;
 
 /// Numbers for constants that the rule reads: powers of two and not, both signs, the ends of what guards ask for.
 const std::vector<double>& splat_values() {
-  static const std::vector<double> kValues = {1,  0,    2,     0.5,          -4,   3,     0.1,         -0.0,
-                                              10, 1024, 0.001, 0.0009765625, 2048, 65536, 1.0 / 16384, 1.0 / 1048576};
+  static const std::vector<double> kValues = {
+      1, 0, 2, 0.5, -4, 3, 0.1, -0.0, 10, 1024, 0.001, 0.0009765625, 2048, 65536, 1.0 / 16384, 1.0 / 3, 0x1p-130};
   return kValues;
 }
 

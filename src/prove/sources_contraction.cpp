@@ -320,14 +320,16 @@ void symbolic_window(Request& r) {
 
 }  // namespace
 
-/// Along each axis a row of all_rows() without reversal or windows of three side by side: all of them on one axis,
-/// pairs of the undilated ones on neighbouring axes.
+/// Along each axis a row of all_rows() without reversal, windows of three side by side, or windows side by side that do
+/// not reach an edge: all of them on one axis, pairs of the undilated ones on neighbouring axes.
 void window(Request& r) {
   if (r.space.symbols != nullptr) return symbolic_window(r);
   static const std::vector<WindowRow> kRows = [] {
     std::vector<WindowRow> rows = {{1, 1, 0, 0, 1, 1, 0}, {3, 3, 0, 0, 1, 1, 0}, {3, 3, 1, 1, 1, 1, 0}};
     for (const WindowRow& row : all_rows())
       if (row.reversal == 0 && (row.size != 1 || row.stride != 1 || row.low != 0 || row.high != 0)) rows.push_back(row);
+    for (const auto& [low, high] : {std::pair<std::int64_t, std::int64_t>(-1, 0), {0, -1}})
+      for (const std::int64_t size : {1, 2}) rows.push_back({size, size, low, high, 1, 1, 0});
     return rows;
   }();
   constexpr std::size_t kPaired = 11;
@@ -339,7 +341,15 @@ void window(Request& r) {
     std::vector<AxisCut> out;  // `a` is the row
     for (std::size_t i = 0; i < kRows.size(); ++i) {
       const auto extent = input_extent(kRows[i], n);
-      if (extent && taken(kRows[i])) out.push_back({*extent, static_cast<std::int64_t>(i), 0, 0});
+      if (!extent || !taken(kRows[i])) continue;
+      out.push_back({*extent, static_cast<std::int64_t>(i), 0, 0});
+    }
+    for (std::size_t i = 0; i < kRows.size(); ++i) {  // an element that no window reaches
+      const WindowRow& row = kRows[i];
+      const bool pieces = row.size == 2 && row.stride == 2 && row.low == 0 && row.high == 0;
+      const auto extent = input_extent(row, n);
+      if (extent && pieces && row.lhs_dilation + row.rhs_dilation == 2)
+        out.push_back({*extent + 1, static_cast<std::int64_t>(i), 0, 0});
     }
     return out;
   };

@@ -84,6 +84,10 @@ void slice(Request& r) {
     std::vector<AxisCut> out = {{n, 0, n, 1}, {n + 1, 1, n + 1, 1}, {n + 1, 0, n, 1}, {n + 2, 1, n + 1, 1}};
     if (n > 0) out.push_back({2 * n - 1, 0, 2 * n - 1, 2});
     if (n > 0) out.push_back({2 * n + 1, 1, 2 * n + 1, 2});
+    // Beside other pieces of a longer tensor.
+    out.push_back({n + 2, 0, n, 1});
+    out.push_back({n + 2, 2, n + 2, 1});
+    if (n > 0) out.push_back({2 * n + 1, 0, 2 * n - 1, 2});
     return out;
   };
   per_axis(r, 6, choices, [&](const std::vector<AxisCut>& cuts) {
