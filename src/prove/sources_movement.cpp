@@ -88,6 +88,7 @@ void slice(Request& r) {
     out.push_back({n + 2, 0, n, 1});
     out.push_back({n + 2, 2, n + 2, 1});
     if (n > 0) out.push_back({2 * n + 1, 0, 2 * n - 1, 2});
+    if (n == 0) out.insert(out.end(), {{3, 1, 1, 1}, {3, 3, 3, 1}, {3, 3, 3, 2}});
     return out;
   };
   per_axis(r, 6, choices, [&](const std::vector<AxisCut>& cuts) {
