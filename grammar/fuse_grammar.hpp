@@ -174,13 +174,18 @@ struct choice : if_must<open_paren, alternative, star<mark<'|'>, must<alternativ
 struct choice_pattern : seq<choice, opt<operands, opt<result>>> {};
 struct primary_pattern : sor<literal_pattern, wildcard_pattern, application, name_pattern, choice_pattern> {};
 struct aliased_pattern : seq<primary_pattern, opt<alias>> {};
-struct negated_pattern : seq<star<minus_sign>, aliased_pattern> {};
-struct product_pattern_operator : token<sor<one<'*'>, seq<one<'/'>, not_at<one<'/'>>>>> {};
+struct exponent_pattern : seq<star<minus_sign>, aliased_pattern> {};
+struct power_pattern : seq<aliased_pattern, opt<power_operator, must<exponent_pattern>>> {};
+struct negated_pattern : seq<star<minus_sign>, power_pattern> {};
+struct product_pattern_operator : token<sor<seq<one<'*'>, not_at<one<'*'>>>, seq<one<'/'>, not_at<one<'/'>>>>> {};
 struct product_pattern : list_must<negated_pattern, product_pattern_operator> {};
 struct optional_operator : token<one<'+', '-', '*', '/'>> {};
 struct optional_part : if_must<open_bracket, optional_operator, product_pattern, close_bracket, question> {};
 struct sum_pattern_tail : sor<if_must<sum_operator, product_pattern>, optional_part> {};
-struct pattern : seq<product_pattern, star<sum_pattern_tail>> {};
+struct sum_pattern : seq<product_pattern, star<sum_pattern_tail>> {};
+struct pattern_comparison : sor<mark<'=', '='>, mark<'!', '='>, mark<'<', '='>, mark<'>', '='>, mark<'<'>, mark<'>'>> {
+};
+struct pattern : seq<sum_pattern, opt<pattern_comparison, must<sum_pattern>>> {};
 
 // --- Operator classes and segments of a fusion -------------------------------------------------------
 

@@ -156,7 +156,7 @@ std::string describe(const Subject& s, std::size_t token) {
   if (const Declared found = find_declaration(s, word, false); found.declaration != nullptr)
     return describe_declaration(*found.declaration) + members(s, word);
   std::string text = describe_operator(s, word);
-  if (meaning) text += (text.empty() ? "" : "\n---\nOf numbers:\n") + code(call) + std::string(*meaning) + "\n";
+  if (meaning) text += (text.empty() ? "" : "\n---\nAs a function:\n") + code(call) + std::string(*meaning) + "\n";
   if (text.empty() && !members(s, word).empty()) return code("opclass " + word) + "Built-in class, " + members(s, word);
   if (!text.empty()) return text;
   for (const auto* words : {&axis_roles(), &keywords()})

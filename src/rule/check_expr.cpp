@@ -3,6 +3,7 @@
 #include "fusewright/rule/check.hpp"
 #include "src/rule/checker.hpp"
 #include "src/rule/make_expr.hpp"
+#include "src/rule/spelling.hpp"
 
 namespace fusewright::rule {
 
@@ -92,7 +93,9 @@ class Lowering {
       return expr;
     std::vector<std::string> known;
     for (const auto& [key, binding] : c_.scope) known.push_back(key);
-    c_.reports.error(expr->span, "'" + expr->text + "' is not bound here", did_you_mean(expr->text, known));
+    const std::string near = did_you_mean(expr->text, known);
+    c_.reports.error(expr->span, "'" + expr->text + "' is not bound here",
+                     near.empty() ? dtype_meant(expr->text) : near);
     return expr;
   }
 

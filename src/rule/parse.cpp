@@ -13,7 +13,6 @@ namespace {
 
 // The recursive descent takes some fifty frames for a level of brackets; nobody writes a formula this deep.
 constexpr int kDeepest = 64;
-constexpr std::size_t kMostErrors = 20;
 
 // --- What was expected, in words ---------------------------------------------------------------------
 
@@ -45,7 +44,9 @@ FW_EXPECTED(disjunction, "an expression");
 FW_EXPECTED(word_else, "'else'");
 FW_EXPECTED(fold_body, "'{' or '('");
 FW_EXPECTED(pattern, "a pattern");
+FW_EXPECTED(sum_pattern, "a pattern");
 FW_EXPECTED(product_pattern, "a pattern");
+FW_EXPECTED(exponent_pattern, "a pattern");
 FW_EXPECTED(negated_pattern, "a pattern");
 FW_EXPECTED(alternative, "a pattern or an operator");
 FW_EXPECTED(optional_operator, "one of + - * /");
@@ -114,10 +115,10 @@ using Selector = peg::parse_tree::selector<
         g::nested, g::slice_colon, g::index, g::field, g::power_operator, g::minus_sign, g::product_operator,
         g::sum_operator, g::coalesce_operator, g::comparison_operator, g::word_not, g::alias, g::tolerance,
         g::literal_pattern, g::optional_mark, g::name_pattern, g::wildcard_pattern, g::attribute_pattern, g::operands,
-        g::result, g::application, g::choice, g::product_pattern_operator, g::optional_operator, g::optional_part,
-        g::class_braces, g::class_operator, g::bounds_star, g::bounds_plus, g::bounds_range, g::class_segment,
-        g::applied_class, g::segment, g::times, g::sharing, g::chain, g::exactness_word, g::exactness, g::kernel,
-        g::requires_target, g::header, g::let_clause, g::where_clause, g::to_clause, g::no_duplicate_clause,
+        g::result, g::application, g::choice, g::product_pattern_operator, g::pattern_comparison, g::optional_operator,
+        g::optional_part, g::class_braces, g::class_operator, g::bounds_star, g::bounds_plus, g::bounds_range,
+        g::class_segment, g::applied_class, g::segment, g::times, g::sharing, g::chain, g::exactness_word, g::exactness,
+        g::kernel, g::requires_target, g::header, g::let_clause, g::where_clause, g::to_clause, g::no_duplicate_clause,
         g::match_pattern, g::match_chain, g::tensor_type, g::constant_mark, g::input, g::match_outputs,
         g::kernels_clause, g::because, g::test_mark, g::reject_mark, g::test, g::documentation, g::include,
         g::ruleset_open, g::ruleset, g::ellipsis, g::parameter, g::attribute_kind, g::attribute_default, g::attribute,
@@ -125,7 +126,8 @@ using Selector = peg::parse_tree::selector<
     peg::parse_tree::fold_one::on<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison,
                                   g::coalesce, g::sum, g::product, g::along, g::negation, g::exponent_operand, g::power,
                                   g::postfix, g::choice_pattern, g::aliased_pattern, g::negated_pattern,
-                                  g::product_pattern, g::pattern, g::class_expression>>;
+                                  g::exponent_pattern, g::power_pattern, g::product_pattern, g::sum_pattern, g::pattern,
+                                  g::class_expression>>;
 
 using Input = peg::memory_input<peg::tracking_mode::lazy, peg::eol::lf_crlf>;
 
@@ -156,6 +158,35 @@ bool printable(const std::string& word) {
   return !word.empty();
 }
 
+/// The word of a declaration (or `///` or `allow`) that starts at `at`, else empty.
+std::string_view declaration_word(const std::string& text, const Scan& scan, std::size_t at) {
+  static constexpr std::string_view kStarts[] = {"rewrite", "fuse",    "opclass", "op",
+                                                 "ruleset", "include", "allow",   "///"};
+  if (!scan.significant[at]) return {};
+  for (const std::string_view start : kStarts) {
+    const std::size_t end = at + start.size();
+    if (text.compare(at, start.size(), start) == 0 && (start == "///" || end == text.size() || !is_word(text[end])))
+      return start;
+  }
+  return {};
+}
+
+/// What other languages write where a mark at `at` does not fit; `clause`: a clause could have ended there.
+std::string other_spelling(const std::string& text, std::size_t at, bool clause) {
+  const auto is = [&](std::string_view mark) { return text.compare(at, mark.size(), mark) == 0; };
+  const char before = at > 0 ? text[at - 1] : ' ';
+  if (is("&")) return "conditions are joined by 'and'";
+  if (is("||")) return "conditions are joined by 'or'";
+  if (is("!")) return "a condition is negated by 'not'";
+  if (is("=") && before == '=') return "equality is written '=='";
+  if (is(">") && (before == '-' || before == '=')) return "what it becomes stands behind 'to'";
+  if (!clause) return {};
+  if (is("=>")) return "what it becomes stands behind 'to'";
+  if (is("|>")) return "'|>' joins the segments of a fuse rule";
+  if (is("=")) return "equality is written '=='";
+  return {};
+}
+
 Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop& stop) {
   const std::string& text = source->text;
   const auto at = static_cast<std::size_t>(stop.place - text.data());
@@ -175,7 +206,9 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
   result.span = {source, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + found.size())};
   if (text.compare(at, 2, "//") == 0) {
     result.suggestion = "a comment behind other text starts with '#'";
-  } else if (is_word(found[0])) {
+  } else if (!is_word(found[0])) {
+    result.suggestion = other_spelling(text, at, stop.what == expected<g::end_of_rule>);
+  } else if (declaration_word(text, scan, at).empty()) {
     // Only where a keyword could stand: the words are those of the message.
     std::vector<std::string> words;
     std::string word;
@@ -192,19 +225,6 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
     if (!near.empty() && near != found) result.suggestion = "did you mean '" + near + "'?";
   }
   return result;
-}
-
-/// The word of a declaration (or `///` or `allow`) that starts at `at`, else empty.
-std::string_view declaration_word(const std::string& text, const Scan& scan, std::size_t at) {
-  static constexpr std::string_view kStarts[] = {"rewrite", "fuse",    "opclass", "op",
-                                                 "ruleset", "include", "allow",   "///"};
-  if (!scan.significant[at]) return {};
-  for (const std::string_view start : kStarts) {
-    const std::size_t end = at + start.size();
-    if (text.compare(at, start.size(), start) == 0 && (start == "///" || end == text.size() || !is_word(text[end])))
-      return start;
-  }
-  return {};
 }
 
 bool starts_line(const std::string& text, std::size_t at) {
@@ -308,7 +328,7 @@ class FileReader {
 
   Parsed run() {
     std::size_t at = 0;
-    while (at < text_.size() && parsed_.errors.size() < kMostErrors) at = read_from(at);
+    while (at < text_.size()) at = read_from(at);
     note_unread(text_, scan_, at, text_.size(), parsed_.file);
     if (!open_blocks_.empty() && parsed_.errors.empty()) report_open_block();
     while (!open_blocks_.empty()) close_block();

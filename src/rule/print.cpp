@@ -38,21 +38,42 @@ std::string join(const std::vector<ast::Name>& names) {
 
 // --- Patterns ----------------------------------------------------------------------------------------
 
-enum PatternBinding { kPatternSum, kPatternProduct, kPatternNegation, kPatternPrimary };
+enum PatternBinding {
+  kPatternComparison,
+  kPatternSum,
+  kPatternProduct,
+  kPatternNegation,
+  kPatternPower,
+  kPatternPrimary
+};
 
-std::string mark_of(const std::string& op) {
-  if (op == "add") return "+";
-  if (op == "sub") return "-";
-  if (op == "mul") return "*";
-  return "/";
+struct Infix {
+  std::string_view mark;
+  PatternBinding binding;
+};
+
+Infix infix_of(const std::string& op) {
+  if (op == "add") return {"+", kPatternSum};
+  if (op == "sub") return {"-", kPatternSum};
+  if (op == "mul") return {"*", kPatternProduct};
+  if (op == "div") return {"/", kPatternProduct};
+  if (op == "pow") return {"**", kPatternPower};
+  if (op == "eq") return {"==", kPatternComparison};
+  if (op == "ne") return {"!=", kPatternComparison};
+  if (op == "le") return {"<=", kPatternComparison};
+  if (op == "ge") return {">=", kPatternComparison};
+  if (op == "lt") return {"<", kPatternComparison};
+  return {">", kPatternComparison};
 }
 
+int pattern_binding(const Pattern& pattern);
+std::string bare_pattern(const Pattern& pattern);
 std::string pattern_text(const Pattern& pattern, int context);
 
 std::string operands_text(const Pattern& pattern) {
   std::string text;
   for (std::size_t i = 1; i < pattern.args.size(); ++i) {
-    text += (text.empty() ? "" : ", ") + pattern_text(*pattern.args[i], kPatternSum);
+    text += (text.empty() ? "" : ", ") + pattern_text(*pattern.args[i], kPatternComparison);
   }
   for (const auto& attr : pattern.attrs) {
     text += (text.empty() ? "" : ", ") + attr.name.text + " = " + expr_text(attr.value);
@@ -61,10 +82,16 @@ std::string operands_text(const Pattern& pattern) {
 }
 
 std::string choice_text(const Pattern& pattern) {
-  if (pattern.kind != Pattern::Kind::kChoice) return "(" + pattern_text(pattern, kPatternSum) + ")";
+  if (pattern.kind != Pattern::Kind::kChoice) return "(" + pattern_text(pattern, kPatternComparison) + ")";
   std::string text;
-  for (const auto& arg : pattern.args) text += (text.empty() ? "" : " | ") + pattern_text(*arg, kPatternSum);
+  for (const auto& arg : pattern.args) text += (text.empty() ? "" : " | ") + pattern_text(*arg, kPatternComparison);
   return "(" + text + ")";
+}
+
+/// What stands behind `**`: signs, and a primary.
+std::string exponent_text(const Pattern& pattern) {
+  if (pattern.as.text.empty() && pattern_binding(pattern) == kPatternNegation) return bare_pattern(pattern);
+  return pattern_text(pattern, kPatternPrimary);
 }
 
 std::string bare_pattern(const Pattern& pattern) {
@@ -86,17 +113,20 @@ std::string bare_pattern(const Pattern& pattern) {
     }
     case Pattern::Kind::kChoice: return choice_text(pattern);
     case Pattern::Kind::kOptional:
-      return pattern_text(*pattern.args[0], kPatternSum) + " [" + mark_of(pattern.name.text) + " " +
-             pattern_text(*pattern.args[1], kPatternProduct) + "]?";
+      return fmt::format("{} [{} {}]?", pattern_text(*pattern.args[0], kPatternSum), infix_of(pattern.name.text).mark,
+                         pattern_text(*pattern.args[1], kPatternProduct));
     case Pattern::Kind::kBinary: {
-      const bool sum = pattern.name.text == "add" || pattern.name.text == "sub";
-      const int own = sum ? kPatternSum : kPatternProduct;
-      return pattern_text(*pattern.args[0], own) + " " + mark_of(pattern.name.text) + " " +
-             pattern_text(*pattern.args[1], own + 1);
+      const Infix infix = infix_of(pattern.name.text);
+      // Sums and products stand in rows; a comparison or a power has two operands, the second power's may have a sign.
+      const bool row = infix.binding == kPatternSum || infix.binding == kPatternProduct;
+      const bool power = infix.binding == kPatternPower;
+      return fmt::format("{} {} {}", pattern_text(*pattern.args[0], row ? infix.binding : infix.binding + 1),
+                         infix.mark,
+                         power ? exponent_text(*pattern.args[1]) : pattern_text(*pattern.args[1], infix.binding + 1));
     }
     case Pattern::Kind::kNegate: {  // signs in a row need no brackets, which may not be nested as deep
       const bool again = pattern.args[0]->kind == Pattern::Kind::kNegate;
-      return "-" + pattern_text(*pattern.args[0], again ? kPatternNegation : kPatternPrimary);
+      return "-" + pattern_text(*pattern.args[0], again ? kPatternNegation : kPatternPower);
     }
   }
   return {};
@@ -105,8 +135,7 @@ std::string bare_pattern(const Pattern& pattern) {
 int pattern_binding(const Pattern& pattern) {
   switch (pattern.kind) {
     case Pattern::Kind::kOptional: return kPatternSum;
-    case Pattern::Kind::kBinary:
-      return pattern.name.text == "add" || pattern.name.text == "sub" ? kPatternSum : kPatternProduct;
+    case Pattern::Kind::kBinary: return infix_of(pattern.name.text).binding;
     case Pattern::Kind::kNegate: return kPatternNegation;
     case Pattern::Kind::kLiteral: return std::signbit(pattern.literal->number) ? kPatternNegation : kPatternPrimary;
     default: return kPatternPrimary;
@@ -159,7 +188,7 @@ std::string segment_text(const ast::Segment& segment) {
 }
 
 std::string root_text(const ast::Root& root) {
-  if (root.pattern != nullptr) return pattern_text(*root.pattern, kPatternSum);
+  if (root.pattern != nullptr) return pattern_text(*root.pattern, kPatternComparison);
   std::string text;
   for (const auto& segment : root.segments) text += (text.empty() ? "" : " |> ") + segment_text(segment);
   if (root.min != 1 || root.max != 1) {
@@ -266,7 +295,7 @@ void print_item(const ast::Item& item, std::string& out) {
 
 }  // namespace
 
-std::string print_pattern(const Pattern& pattern) { return pattern_text(pattern, kPatternSum); }
+std::string print_pattern(const Pattern& pattern) { return pattern_text(pattern, kPatternComparison); }
 
 std::string print_rules(const ast::File& file) {
   std::string out;

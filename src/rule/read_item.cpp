@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "src/rule/spelling.hpp"
 #include "src/rule/tree.hpp"
 
 namespace fusewright::rule {
@@ -163,7 +164,7 @@ ast::TestDecl::Input TreeReader::input(const TreeNode& node) {
   while (!scan_.significant[dtype_span.end - 1]) --dtype_span.end;
   const std::string word = source_->text.substr(dtype_span.begin, dtype_span.end - dtype_span.begin);
   const auto dtype = ops::dtype_from_name(word);
-  if (!dtype) error(dtype_span, "'" + word + "' is not a dtype");
+  if (!dtype) error(dtype_span, "'" + word + "' is not a dtype", dtype_meant(word));
   ops::Shape shape;
   for (const auto& dim : type.children) {
     if (dim->is_type<g::integer>())

@@ -1,5 +1,7 @@
 #include <cmath>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "fusewright/rule/rule.hpp"
 #include "src/rule/tree.hpp"
@@ -14,13 +16,14 @@ namespace {
 
 PatternPtr share(Pattern pattern) { return std::make_shared<const Pattern>(std::move(pattern)); }
 
-std::string operator_of(char mark) {
-  switch (mark) {
-    case '+': return "add";
-    case '-': return "sub";
-    case '*': return "mul";
-    default: return "div";
+std::string operator_of(std::string_view mark) {
+  static constexpr std::pair<std::string_view, std::string_view> kOperators[] = {
+      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"**", "pow"}, {"==", "eq"},
+      {"!=", "ne"}, {"<=", "le"}, {">=", "ge"}, {"<", "lt"},  {">", "gt"}};
+  for (const auto& [text, name] : kOperators) {
+    if (text == mark) return std::string(name);
   }
+  return {};
 }
 
 PatternPtr negate(const PatternPtr& operand, Span span) {
@@ -113,21 +116,22 @@ PatternPtr TreeReader::primary_pattern(const TreeNode& node) {
 
 PatternPtr TreeReader::pattern(const TreeNode& node) {
   if (too_long(node)) return std::make_shared<const Pattern>();
-  if (node.is_type<g::pattern>() || node.is_type<g::product_pattern>()) {
+  if (node.is_type<g::pattern>() || node.is_type<g::power_pattern>() || node.is_type<g::sum_pattern>() ||
+      node.is_type<g::product_pattern>()) {
     PatternPtr value = pattern(*node.children[0]);
     for (std::size_t i = 1; i < node.children.size(); ++i) {
       const TreeNode& child = *node.children[i];
       Pattern result;
       PatternPtr right;
-      char mark = 0;
+      std::string mark;
       if (child.is_type<g::optional_part>()) {
         result.kind = Pattern::Kind::kOptional;
-        mark = text(*child.children[0])[0];
+        mark = text(*child.children[0]);
         right = pattern(*child.children[1]);
         result.span = span(*node.children[0], child);
       } else {
         result.kind = Pattern::Kind::kBinary;
-        mark = text(child)[0];
+        mark = text(child);
         right = pattern(*node.children[++i]);
         result.span = span(*node.children[0], *node.children[i]);
       }
@@ -137,7 +141,7 @@ PatternPtr TreeReader::pattern(const TreeNode& node) {
     }
     return value;
   }
-  if (node.is_type<g::negated_pattern>()) {
+  if (node.is_type<g::negated_pattern>() || node.is_type<g::exponent_pattern>()) {
     PatternPtr value = pattern(*node.children.back());
     for (std::size_t i = node.children.size() - 1; i-- > 0;) {
       value = negate(value, span(*node.children[i], *node.children.back()));

@@ -78,8 +78,8 @@ class TreeReader {
   ast::Let let(const TreeNode& node);
   ast::TestDecl test(const TreeNode& node);
   ast::TestDecl::Input input(const TreeNode& node);
-  void error(Span span, std::string message) {
-    errors_.push_back({Severity::kError, std::move(span), std::move(message), {}, {}});
+  void error(Span span, std::string message, std::string suggestion = {}) {
+    errors_.push_back({Severity::kError, std::move(span), std::move(message), {}, std::move(suggestion)});
   }
 
   void unreadable(Span span, std::string message) {

@@ -56,6 +56,8 @@ op g(x...)
 opclass c = elementwise - (add | mul) | movement where operands == 1 and not commutative
 rewrite r exactness(approximate(0.01), factoring) requires target(x86, sm-90) {
   match ((add(x, 1.5) | -(x * y)) [+ b]?) as z
+  match select(x + 1 >= -x ** 2, (x == y) as m, ((x ** -y) ** 3 - (-x) ** 0.5) * (x < y))
+  match and(x != 1, (x > y | x <= (x > y)))
   where dtype(x) in [f32, f16], rank(x) not in [1, 2] or constant(x)
   let n = fold(w * s along 0)
   to top_k(x, k = n).values
