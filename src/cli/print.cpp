@@ -5,8 +5,10 @@
 
 #include "commands.hpp"
 #include "fusewright/audit/text.hpp"
+#include "fusewright/egraph/dot.hpp"
 #include "fusewright/frontend/hlo/export.hpp"
 #include "fusewright/graph/algorithms.hpp"
+#include "graphviz.hpp"
 #include "options.hpp"
 #include "terminal.hpp"
 
@@ -16,7 +18,7 @@ namespace {
 
 struct PrintArguments {
   ModelArguments model;
-  bool before = false, after = false, dot = false;
+  bool before = false, after = false, dot = false, egraph = false, svg = false;
 };
 
 /// XLA's word for what a kernel of this template is.
@@ -55,27 +57,43 @@ Result<std::string> text_after(const plan::Plan& plan) {
 
 // More than this no one can read, and Graphviz takes minutes for it.
 constexpr std::size_t kMostDrawn = 5000;
+constexpr std::size_t kMostLaidOut = 1000;
 
-std::string dot_after(const plan::Plan& plan) {
+std::string dot_after(const plan::Plan& plan, std::size_t most) {
   std::vector<graph::DotBox> boxes;
   for (const plan::Group& group : plan.groups)
     boxes.push_back({fmt::format("{}\n{}, {}, about {}", group.name, group.fuse_rule, audit::human_bytes(group.bytes),
                                  audit::human_seconds(group.seconds_estimated)),
                      group.nodes});
-  return graph::print_dot(plan.graph, {}, boxes, kMostDrawn);
+  return graph::print_dot(plan.graph, {}, boxes, most);
+}
+
+/// The one graph that is asked for.
+Result<std::string> drawing(const PrintArguments& args, const driver::Compilation& c) {
+  const std::size_t most = args.svg ? kMostLaidOut : kMostDrawn;
+  std::string dot;
+  if (args.egraph && !c.saturated) return fail("--egraph: with --no-fuse there is no e-graph");
+  if (args.egraph)
+    dot = egraph::print_dot(c.saturated->graph(), c.saturated->imported.results, most);
+  else if (args.before)
+    dot = graph::print_dot(c.imported, {}, {}, most);
+  else
+    dot = dot_after(*c.plan, most);
+  if (args.svg) return draw_svg(dot);
+  return dot;
 }
 
 Result<int> print(const PrintArguments& args) {
-  if (args.dot && args.before && args.after)
-    return fail("--dot prints one graph: the fused one, or with --before the one as read");
+  const bool draws = args.dot || args.svg || args.egraph;
+  if (draws && int{args.before} + int{args.after} + int{args.egraph} > 1)
+    return fail("one graph is drawn: the fused one, with --before the one as read, with --egraph all that are equal");
   FW_TRY(const driver::CompileOptions options, compile_options(args.model));
   FW_TRY(const driver::Compilation c, driver::plan(options));
   if (options.progress) options.progress("");
   const bool both = args.before == args.after;
-  std::string before, after;
-  if (args.dot) {
-    (args.before ? before : after) =
-        args.before ? graph::print_dot(c.imported, {}, {}, kMostDrawn) : dot_after(*c.plan);
+  std::string before, after, egraph;
+  if (draws) {
+    FW_TRY((args.egraph ? egraph : args.before ? before : after), drawing(args, c));
   } else {
     if (both || args.before) before = text_before(c.imported);
     if (both || args.after) {
@@ -86,9 +104,10 @@ Result<int> print(const PrintArguments& args) {
     nlohmann::ordered_json json = {{"model", args.model.model}};
     if (!before.empty()) json["before"] = before;
     if (!after.empty()) json["after"] = after;
+    if (!egraph.empty()) json["egraph"] = egraph;
     print_json(json);
   } else {
-    fmt::print("{}{}{}", before, both && !args.dot ? "// -----\n" : "", after);
+    fmt::print("{}{}{}{}", before, both && !draws ? "// -----\n" : "", after, egraph);
   }
   return kOk;
 }
@@ -102,7 +121,8 @@ void add_print(CLI::App& app, Outcome& outcome) {
                                   "instruction",
                                   "  fusewright print model.hlo\n"
                                   "  fusewright print model.onnx --dim batch=4 --after > fused.hlo\n"
-                                  "  fusewright print model.onnx --dot | dot -Tsvg > fused.svg\n",
+                                  "  fusewright print model.onnx --svg > fused.svg\n"
+                                  "  fusewright print model.onnx --egraph --svg > equal.svg\n",
                                   args, print);
   add_model_options(command, args->model);
   add_device_option(command, args->model);
@@ -110,6 +130,11 @@ void add_print(CLI::App& app, Outcome& outcome) {
   command.add_flag("--after", args->after, "only the fused module")->group("Output");
   command.add_flag("--dot", args->dot, "as a drawing for Graphviz, a box for each kernel (with --before: as read)")
       ->group("Output");
+  command
+      .add_flag("--egraph", args->egraph,
+                "a drawing of all forms of the model that the rules found, a box for each set of equal values")
+      ->group("Output");
+  command.add_flag("--svg", args->svg, "the drawing as SVG; needs the program 'dot' of Graphviz")->group("Output");
 }
 
 }  // namespace fusewright::cli

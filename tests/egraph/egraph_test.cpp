@@ -5,6 +5,7 @@
 #include <set>
 
 #include "fusewright/egraph/builder.hpp"
+#include "fusewright/egraph/dot.hpp"
 #include "fusewright/egraph/egraph.hpp"
 #include "fusewright/egraph/index.hpp"
 
@@ -240,6 +241,28 @@ TEST_CASE("a chain of 100,000 congruences closes without recursion", "[egraph]")
   egraph.rebuild();
   CHECK(egraph.find(left) == egraph.find(right));
   CHECK(egraph.live_nodes() == 100002);
+}
+
+TEST_CASE("a drawing has every live node and class once, or says how many are not in it", "[egraph]") {
+  EGraph egraph(toy_table());
+  const EClassId a = make(egraph, "toy_leaf", {}, 1), b = make(egraph, "toy_leaf", {}, 2);
+  const EClassId f = make(egraph, "toy_f", {a}), g = make(egraph, "toy_g", {f, b});
+  egraph.unite(f, a);  // f of itself
+  egraph.rebuild();
+  const auto count = [](const std::string& text, const std::string& word) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+    return n;
+  };
+  const std::string whole = print_dot(egraph, std::span(&g, 1));
+  CHECK(count(whole, " [label=\"toy_") == egraph.live_nodes());
+  CHECK(count(whole, "subgraph") == egraph.class_count());
+  CHECK(count(whole, " -> ") == 3);
+  CHECK(count(whole, "peripheries=2") == 1);
+  CHECK(count(whole, "the first") == 0);
+  const std::string cut = print_dot(egraph, std::span(&g, 1), 1);
+  CHECK(count(cut, " [label=\"toy_") == 1);
+  CHECK(count(cut, "the first 1 of 4 nodes, in 1 of 3 classes; 2 arrows lead to what is not drawn") == 1);
 }
 
 }  // namespace fusewright::egraph
