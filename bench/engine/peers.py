@@ -1,10 +1,10 @@
 """The engine against its peers, in turn, on one machine: saturation, planning of real graphs, extraction.
 
-usage: python bench/engine/peers.py [--build build/release] [--rounds N] [--only math,rules,graphs,extraction] [--corpora DIR]
+usage: python bench/engine/peers.py [--build build/release] [--rounds N] [--only math,rules,graphs,extraction,anytime] [--corpora DIR]
 
-`scripts/build release bench_engine_math bench_engine_never` makes the benchmarks of saturation. Needs egglog (PyPI) for `math` and jax for `graphs`, in the
-environment that runs it: python -m venv V && V/bin/pip install egglog jax. Rounds alternate, so that noise hits both sides; the least time of
-each counts. `extraction` reads e-graphs as JSON from DIR/egraphs ($FUSEWRIGHT_CORPORA/egraphs), with best_known.tsv beside them.
+`scripts/build release bench_engine_math bench_engine_never` makes the benchmarks of saturation. Needs egglog (PyPI) for `math` and jax for
+`graphs` and `rules`, in the environment that runs it: python -m venv V && V/bin/pip install egglog jax. Rounds alternate, so that noise hits both
+sides; the least time of each counts. `extraction` and `anytime` read e-graphs as JSON from DIR/egraphs ($FUSEWRIGHT_CORPORA/egraphs), with best_known.tsv beside them.
 """
 import argparse
 import csv
@@ -167,12 +167,30 @@ def rules(args):
 
 # --- extraction --------------------------------------------------------------------------------------
 
-def extraction(args):
+def egraphs(args):
+    """The folder of e-graphs, and what is known of each."""
     if args.corpora is None:
         sys.exit("extraction: give --corpora DIR or set FUSEWRIGHT_CORPORA")
     folder = pathlib.Path(args.corpora) / "egraphs"
     with open(folder / "best_known.tsv") as table:
-        rows = list(csv.DictReader(table, delimiter="\t"))
+        return folder, list(csv.DictReader(table, delimiter="\t"))
+
+
+def anytime(args):
+    """After one second against the quick ways to extract: the cheapest tree of each class, and greedy choice of what is shared."""
+    folder, rows = egraphs(args)
+    worse = better = 0
+    for row in rows:
+        cost = json.loads(run([ROOT / args.build / "fusewright", "extract", folder / row["file"], "--time", "1", "--json"]))["cost"]
+        quick = min(float(row["bottom_up"]), float(row["greedy_dag"]))
+        worse += cost > quick * (1 + 1e-6)
+        better += cost < quick * (1 - 1e-6)
+        print(f"{row['file']}: {cost:.6g} after 1 s, bottom-up {float(row['bottom_up']):.6g}, greedy {float(row['greedy_dag']):.6g}")
+    print(f"anytime: of {len(rows)} files better than both on {better}, worse than one on {worse} (0 wanted)")
+
+
+def extraction(args):
+    folder, rows = egraphs(args)
     reached = proved = optimal = worse = 0
     for row in rows:
         report = json.loads(run([ROOT / args.build / "fusewright", "extract", folder / row["file"], "--time", "30", "--json"]))
@@ -191,11 +209,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="math,rules,graphs,extraction")
+    parser.add_argument("--only", default="math,rules,graphs,extraction,anytime")
     parser.add_argument("--corpora", default=os.environ.get("FUSEWRIGHT_CORPORA"))
     args = parser.parse_args()
     for part in args.only.split(","):
-        {"math": math, "rules": rules, "graphs": graphs, "extraction": extraction}[part](args)
+        {"math": math, "rules": rules, "graphs": graphs, "extraction": extraction, "anytime": anytime}[part](args)
 
 
 if __name__ == "__main__":
