@@ -296,4 +296,23 @@ TEST_CASE("a chain of 100,000 nodes saturates", "[saturate]") {
   CHECK(s.trace.seconds < 10);
 }
 
+TEST_CASE("a chain of 100,000 operators saturates and is explained without recursion", "[saturate]") {
+  const auto rules = rules_of("rewrite neg-of-neg { match neg(neg(x)) to x }");
+  Model m(rules);
+  const Value x = m.input("x", f32({4}));
+  std::vector<Value> chain{x};
+  const ops::OpId neg = m.graph.table->require("neg");
+  for (int i = 0; i < 100000; ++i) {
+    const auto next = m.builder.apply(neg, {Builder::pack(chain.back())}, {}, {});
+    REQUIRE(next.has_value());
+    chain.push_back(Builder::unpack((*next)[0]));
+  }
+  const Saturated s = must_saturate(m.finish({chain.back()}), rules);
+  CHECK(s.trace.saturated());
+  CHECK(equal(s, x, chain.back()));
+  CHECK_FALSE(equal(s, x, chain[99999]));
+  const egraph::Explanation why = egraph::explain(s.graph(), s.program, s.imported.at(chain.back()), s.imported.at(x));
+  CHECK(why.applications.size() >= 50000);
+}
+
 }  // namespace fusewright::saturate
