@@ -13,12 +13,15 @@ namespace {
 struct AuditArguments {
   ModelArguments model;
   std::string group, node;
+  ProfileArguments profile;
 };
 
 Result<int> audit(const AuditArguments& args) {
+  const auto start = std::chrono::steady_clock::now();
   FW_TRY(const driver::CompileOptions options, compile_options(args.model));
-  FW_TRY(const driver::Compilation c, driver::plan(options));
+  FW_TRY(driver::Compilation c, driver::plan(options));
   if (options.progress) options.progress("audit");
+  const auto before_page = std::chrono::steady_clock::now();
   const audit::Subject subject{args.model.model, c.imported, *c.plan,       c.saturated ? &*c.saturated : nullptr,
                                *c.rules,         c.device,   c.stop_reasons};
   audit::Page page;
@@ -30,6 +33,8 @@ Result<int> audit(const AuditArguments& args) {
     page = audit::overview(subject);
   }
   if (options.progress) options.progress("");
+  c.phases.emplace_back("audit", seconds_since(before_page));
+  FW_TRY_STATUS(report_profile(args.profile, c, seconds_since(start)));
   if (args.model.json)
     print_json(page.json);
   else
@@ -50,6 +55,7 @@ void add_audit(CLI::App& app, Outcome& outcome) {
                                   args, audit);
   add_model_options(command, args->model);
   add_device_option(command, args->model);
+  add_profile_options(command, args->profile);
   command.add_option("--group", args->group, "only this group, in depth: its name or number")
       ->type_name("NAME|N")
       ->group("Output");

@@ -7,6 +7,8 @@
 #include <map>
 #include <thread>
 
+#include "fusewright/driver/profile.hpp"
+#include "fusewright/support/file.hpp"
 #include "help.hpp"
 #include "terminal.hpp"
 
@@ -212,6 +214,23 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
   }
   o.progress = progress_line();
   return o;
+}
+
+void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
+  command.add_flag("--profile", arguments.print, "say on stderr where the time went: phases and rewrites")
+      ->group("Output");
+  command.add_option("--trace", arguments.trace, "write the profile for Chrome's tracing or Perfetto")
+      ->type_name("FILE.json")
+      ->check(not_empty())
+      ->group("Output");
+}
+
+Status report_profile(const ProfileArguments& arguments, const driver::Compilation& compilation, double seconds) {
+  if (!arguments.print && arguments.trace.empty()) return {};
+  const driver::Profile profile = driver::profile_of(compilation, seconds);
+  if (arguments.print) fmt::print(stderr, "{}", driver::print_profile(profile));
+  if (arguments.trace.empty()) return {};
+  return write_file(arguments.trace, {driver::trace_events(profile)});
 }
 
 int thread_count(const ModelArguments& a) {

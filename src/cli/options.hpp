@@ -24,6 +24,17 @@ void add_device_option(CLI::App& command, ModelArguments& arguments);
 
 /// Errors: values that do not parse, each naming the option.
 Result<driver::CompileOptions> compile_options(const ModelArguments& arguments);
+
+/// `--profile` and `--trace`: where the time went.
+struct ProfileArguments {
+  bool print = false;
+  std::string trace;
+};
+void add_profile_options(CLI::App& command, ProfileArguments& arguments);
+/// Prints it to stderr and writes the file, as asked for. Errors: as of write_file.
+/// @param seconds  of the clock, since the command began.
+Status report_profile(const ProfileArguments& arguments, const driver::Compilation& compilation, double seconds);
+
 int thread_count(const ModelArguments& arguments);
 
 /// Checks of options' values.

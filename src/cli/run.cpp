@@ -106,15 +106,13 @@ Result<runtime::Instance> load(const RunArguments& args, const driver::Compilati
   return std::unexpected(with_place(std::move(made).error(), {file, 0, 0}));
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 Result<int> execute(const RunArguments& args) {
   const auto start = std::chrono::steady_clock::now();
   FW_TRY(driver::CompileOptions options, compile_options(args.model));
   FW_TRY(driver::Compilation c, driver::compile(options));
+  const auto before_inputs = std::chrono::steady_clock::now();
   FW_TRY(std::vector<ops::Tensor> inputs, driver::bind_inputs(c.imported, options));
+  c.phases.emplace_back("inputs", seconds_since(before_inputs));
   if (options.progress) options.progress("generate code");
   const auto before_code = std::chrono::steady_clock::now();
   FW_TRY(runtime::Instance instance, load(args, c));
@@ -126,6 +124,7 @@ Result<int> execute(const RunArguments& args) {
   const auto before_run = std::chrono::steady_clock::now();
   FW_TRY_STATUS(run_and_compare(args, c, instance, inputs, out));
   c.phases.emplace_back("run", seconds_since(before_run));
+  FW_TRY_STATUS(report_profile(args.profile, c, seconds_since(start)));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   out.peak_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
@@ -164,6 +163,7 @@ void add(CLI::App& app, Outcome& outcome, bool bench) {
             : add_command(app, outcome, "run", "Fuse a model, run it, and say what ran", kRunExamples, args, execute);
   add_model_options(command, args->model);
   add_device_option(command, args->model);
+  add_profile_options(command, args->profile);
   constexpr const char* kResults = "Results";
   command.add_flag("--check", args->check, "compare every kernel with the reference evaluator, within its error bound")
       ->group(kResults);

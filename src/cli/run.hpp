@@ -13,6 +13,7 @@ namespace fusewright::cli {
 /// Of `run` and `bench`.
 struct RunArguments {
   ModelArguments model;
+  ProfileArguments profile;
   std::string output, labels;
   std::optional<double> rtol, atol;
   bool check = false;

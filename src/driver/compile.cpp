@@ -14,7 +14,11 @@ namespace fusewright::driver {
 
 namespace {
 
-/// Names the phases and times them.
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Names the phases, and parts of them, and times them.
 class Phases {
  public:
   Phases(const CompileOptions& options, Compilation& into) : options_(options), into_(into) {}
@@ -22,21 +26,30 @@ class Phases {
   void begin(const std::string& name) {
     end();
     name_ = name;
-    start_ = std::chrono::steady_clock::now();
+    start_ = Clock::now();
     if (options_.progress) options_.progress(name);
   }
+  void begin_part(const std::string& name) {
+    end_part();
+    part_ = name;
+    part_start_ = Clock::now();
+  }
   void end() {
-    if (!name_.empty())
-      into_.phases.emplace_back(name_,
-                                std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
+    end_part();
+    if (!name_.empty()) into_.phases.emplace_back(name_, seconds_since(start_));
     name_.clear();
   }
 
  private:
+  void end_part() {
+    if (!part_.empty()) into_.parts.emplace_back(part_, seconds_since(part_start_));
+    part_.clear();
+  }
+
   const CompileOptions& options_;
   Compilation& into_;
-  std::string name_;
-  std::chrono::steady_clock::time_point start_;
+  std::string name_, part_;
+  Clock::time_point start_, part_start_;
 };
 
 Result<cost::Device> device_for(const CompileOptions& options, const Backend& backend) {
@@ -81,6 +94,7 @@ Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Ph
   fusion.seconds = options.limits.seconds;
   fusion.cancelled = options.cancel;
   fusion.allowed = options.exactness;
+  fusion.progress = [&phases](const std::string& part) { phases.begin_part(part); };
   return extract::extract(
       {c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);
 }

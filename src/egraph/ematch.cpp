@@ -1,6 +1,7 @@
 #include "fusewright/egraph/ematch.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -28,6 +29,19 @@ struct OpTraits {
   bool commutes = false;
   bool elementwise = false;
   bool multiple = false;  // several results
+};
+
+/// Adds the time until its end.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -68,6 +82,7 @@ struct Matcher::Run {
     for (const std::uint32_t root : program.roots) {
       if (active[root] == 0) continue;
       joining = program.trie[root].joined;
+      const Stopwatch watch(m.seconds_[root]);
       for (const OpId op : program.op_sets[program.trie[root].instr.data].ops) {
         for (const ENodeId n : index.nodes_of_op(op)) {
           poll();
@@ -81,6 +96,7 @@ struct Matcher::Run {
       if (pattern.roots.empty() || active[pattern.code.front()] == 0 || m.disabled_[pattern.rule.index]) continue;
       const std::uint64_t most =
           std::min(options.matches_per_rule, ~std::uint64_t{0} / kTriesPerMatch) * kTriesPerMatch;
+      const Stopwatch watch(m.seconds_[pattern.code.back()]);
       const auto take = [&](std::span<const MatchWord> record) { return found(id, record); };
       if (!join(egraph, program, pattern, parts, most, take)) out.cut[pattern.rule.index] = true;
     }
@@ -445,6 +461,7 @@ Matcher::~Matcher() = default;
 /// Room for what the program got since the last run.
 void Matcher::grow() {
   counts_.resize(program_.trie.size());
+  seconds_.resize(program_.trie.size(), 0);
   attr_results_.resize(program_.attr_tests.size());
   for (std::size_t i = op_in_set_.size(); i < program_.op_sets.size(); ++i) {
     std::vector<std::uint8_t>& in = op_in_set_.emplace_back(egraph_.table().size() + 2, 0);

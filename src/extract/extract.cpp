@@ -156,13 +156,16 @@ Result<plan::Plan> plan_unfused(const graph::Graph& source, const cost::Device& 
 }
 
 Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& options) {
+  options.begin("choose nodes");
   const egraph::Selection selection = select_nodes(input.imported, input.device);
   std::map<std::string, ENodeId> chosen;
   FW_TRY(const graph::Graph selected, egraph::to_graph(input.source, input.imported, selection, &chosen));
   FW_TRY(const graph::Graph primitive,
          graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
   FW_TRY(plan::Plan plan, plan_fusion(primitive, input.rules, input.device, options));
+  options.begin("bound of the e-graph");
   set_bound(plan, lower_bound(input.imported, input.device));
+  options.begin("reasons");
   for (const graph::Node& node : plan.graph.nodes) {
     const auto at = chosen.find(node.name);
     plan.terms.push_back(at != chosen.end() ? plan::TermId(at->second.index) : plan::TermId());
@@ -176,6 +179,7 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
       group.recognised = recognitions.of(plan, group);
     }
   }
+  options.begin("plan unfused");
   FW_TRY(const plan::Plan unfused, plan_unfused(input.source, input.device));
   set_unfused(plan, unfused);
   return plan;

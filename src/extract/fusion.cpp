@@ -48,6 +48,7 @@ void find_constants(const Graph& graph, NodeFacts& facts) {
 
 Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const cost::Device& device,
                          const FusionOptions& options) {
+  options.begin("group");
   FW_TRY(const Graph graph, interpret::fold_uniform(given));
   const Uses uses(graph);
   NodeFacts facts;
@@ -71,14 +72,18 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
   grouping.finish_streams();
   std::string stopped;
   if (options.fuse) {
+    options.begin("improve");
     stopped = grouping.improve(options);
+    options.begin("windows");
     if (stopped.empty())
       stopped =
           WindowSearch(graph, uses, device, evaluator, grouping.kernels(), grouping.declined(), options.worthwhile)
               .run(options);
   }
+  options.begin("assemble");
   Plan plan = assemble(graph, uses, grouping.kernels(), grouping.declined(), facts);
   if (!stopped.empty()) plan.extraction.stop_reasons.push_back(stopped);
+  options.begin("bound");
   set_bound(plan, lower_bound(graph, device));
   FW_TRY_STATUS(plan::verify(plan));
   return plan;

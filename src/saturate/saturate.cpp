@@ -50,6 +50,7 @@ class Runner {
     trace_.instructions.assign(counts.begin(), counts.end());
     trace_.asleep = waiting_.asleep();
     std::ranges::sort(trace_.rules, {}, &RuleTrace::rule);
+    set_match_seconds(trace_, program_, matcher_.seconds());
     trace_.applications = egraph_.application_count();
     trace_.bytes = egraph_.bytes();
     report_conflicts();
@@ -266,8 +267,11 @@ Result<Trace> run(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites
 Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule::RuleSet> rules,
                            const Options& options) {
   if (rules->table != graph.table) return fail("the rules are over another operator table than the graph");
+  const auto start = Clock::now();
   Saturated out{egraph::from_graph(graph, {options.record}), std::move(rules), {}, {}};
+  const double import_seconds = seconds_since(start);
   FW_TRY(out.trace, run(out.imported.egraph, out.rules->rewrites, out.program, options));
+  out.trace.import_seconds = import_seconds;
   return out;
 }
 

@@ -56,4 +56,28 @@ std::vector<WhyNot> why_not(const rule::RuleSet& rules, const match::Program& pr
   return out;
 }
 
+void set_match_seconds(Trace& trace, const match::Program& program, std::span<const double> seconds) {
+  std::vector<std::uint32_t> patterns_of(program.trie.size(), 0);  // by trie node
+  for (const match::PatternInfo& pattern : program.patterns)
+    for (const std::uint32_t at : pattern.code) ++patterns_of[at];
+  // Parents stand in front of their children.
+  std::vector<std::uint32_t> root_of(program.trie.size());
+  for (std::uint32_t at = 0; at < root_of.size(); ++at) {
+    const std::uint32_t parent = program.trie[at].parent;
+    root_of[at] = parent == match::TrieNode::kNone ? at : root_of[parent];
+  }
+  const auto share = [&](std::uint32_t at) {
+    return (static_cast<double>(trace.instructions[at].tried) + 1) / patterns_of[at];
+  };
+  std::vector<double> whole(program.trie.size(), 0);  // by root: of all patterns below
+  for (const match::PatternInfo& pattern : program.patterns)
+    for (const std::uint32_t at : pattern.code) whole[root_of[at]] += share(at);
+  for (const match::PatternInfo& pattern : program.patterns) {
+    const auto rule = std::ranges::lower_bound(trace.rules, pattern.rule, {}, &RuleTrace::rule);
+    for (const std::uint32_t at : pattern.code)
+      rule->match_seconds += seconds[root_of[at]] * share(at) / whole[root_of[at]];
+    if (!pattern.roots.empty()) rule->match_seconds += seconds[pattern.code.back()] / patterns_of[pattern.code.back()];
+  }
+}
+
 }  // namespace fusewright::saturate

@@ -49,6 +49,7 @@ struct Compilation {
   std::vector<kernel::Kernel> kernels;    ///< one for each group, in order; an empty one for groups without a kernel
   std::vector<std::string> stop_reasons;  ///< limits that were reached
   std::vector<std::pair<std::string, double>> phases;  ///< seconds, in order
+  std::vector<std::pair<std::string, double>> parts;   ///< of the phase "extract": seconds, in order
 };
 
 /// The whole compiler: model and rules in, plan and kernels out.

@@ -52,6 +52,9 @@ class Matcher {
   void disable(match::RuleId rule) { disabled_[rule.index] = true; }
   /// By trie node, over all runs.
   std::span<const InstrCount> counts() const { return counts_; }
+  /// By trie node, over all runs: seconds that the search below a root took; of patterns of several roots also, at the
+  /// last node of their code, what joining them took.
+  std::span<const double> seconds() const { return seconds_; }
 
  private:
   struct Run;
@@ -63,6 +66,7 @@ class Matcher {
   std::size_t rules_;
   std::vector<bool> disabled_;  // by rule
   std::vector<InstrCount> counts_;
+  std::vector<double> seconds_;
   std::vector<std::vector<std::uint8_t>> op_in_set_;     // by op set, operator
   std::vector<std::vector<std::uint8_t>> attr_results_;  // by attribute test, AttrsId: 0 unknown, 1 no, 2 yes
 };

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <string>
 
 #include "fusewright/cost/device.hpp"
 #include "fusewright/graph/graph.hpp"
@@ -17,6 +19,11 @@ struct FusionOptions {
                              ///< further kernel or an operator computed again must save
   rule::Exactness allowed;   ///< classes that `fuse` rules may have; bit-exact ones always may
   const std::atomic<bool>* cancelled = nullptr;
+  std::function<void(const std::string& part)> progress;  ///< told as each part of the work begins
+
+  void begin(const char* part) const {
+    if (progress) progress(part);
+  }
 };
 
 /// Groups the nodes of a graph of primitive operators into kernels that the `fuse` rules admit and the schedule

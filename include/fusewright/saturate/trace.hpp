@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct RuleTrace {
   std::uint64_t errors = 0;            ///< that could not be evaluated; the first is in Trace::diagnostics
   std::vector<std::uint64_t> refused;  ///< by guard
   double seconds = 0;                  ///< applying, guards included
+  /// Searching. Rules share what their patterns have in common: the time below a root is divided by the instructions
+  /// that were tried, each by the patterns that it is a part of.
+  double match_seconds = 0;
 };
 
 struct IterationTrace {
@@ -55,7 +59,8 @@ struct Trace {
   std::vector<egraph::InstrCount> instructions;  ///< by trie node of the matcher program: what was tried, what passed
   std::vector<Asleep> asleep;                    ///< in the order of the rule set
   std::uint64_t applications = 0;
-  std::size_t bytes = 0;  ///< of the e-graph, at the end
+  std::size_t bytes = 0;      ///< of the e-graph, at the end
+  double import_seconds = 0;  ///< before `seconds`: making the e-graph of the model
   double seconds = 0;
 
   bool saturated() const { return stop_reasons.size() == 1 && stop_reasons[0].kind == StopReason::Kind::kSaturated; }
@@ -71,5 +76,8 @@ struct WhyNot {
 };
 std::vector<WhyNot> why_not(const rule::RuleSet& rules, const match::Program& program, const Trace& trace,
                             match::RuleId rule);
+
+/// Divides the seconds of the searches (Matcher::seconds) among the rules of the trace.
+void set_match_seconds(Trace& trace, const match::Program& program, std::span<const double> seconds);
 
 }  // namespace fusewright::saturate
