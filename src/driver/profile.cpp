@@ -66,7 +66,9 @@ Profile profile_of(const Compilation& compilation, double seconds) {
   if (!compilation.saturated) return profile;
   std::ranges::copy_if(compilation.saturated->trace.rules, std::back_inserter(profile.rules),
                        [](const saturate::RuleTrace& rule) { return total(rule) > 0; });
-  std::ranges::stable_sort(profile.rules, std::greater(), total);
+  std::ranges::sort(profile.rules, {}, [](const saturate::RuleTrace& rule) {
+    return std::pair<double, std::string_view>(-total(rule), rule.name);
+  });
   return profile;
 }
 

@@ -45,12 +45,14 @@ TEST_CASE("every justification of every HLO model of the corpora replays", "[dri
   for (const auto& entry : std::filesystem::recursive_directory_iterator(*corpora / "hlo"))
     if (entry.path().extension() == ".hlo" && entry.file_size() < 1U << 20) models.push_back(entry.path());
   std::ranges::sort(models);
+  frontend_hlo::ImportOptions import;
+  import.dims = {{"*", 2}};
   std::size_t read = 0, replayed = 0;
   for (const auto& model : models) {
     INFO(model.string());
     const auto text = frontend_hlo::read_hlo_file(model.string());
     if (!text) continue;
-    const auto graphs = frontend_hlo::import_hlo(*text, library()->table, {.dims = {{"*", 2}}});
+    const auto graphs = frontend_hlo::import_hlo(*text, library()->table, import);
     if (!graphs) continue;  // tests of other compilers, some of them of what is not supported
     for (const graph::Graph& graph : *graphs) {
       saturate::Options options;

@@ -352,7 +352,8 @@ TEST_CASE("a loop is unrolled where its length is known, branches are taken wher
   CHECK(count_of(open, "while") == 1);
   CHECK(count_of(open, "dynamic_slice") == 1);
 
-  std::vector<ops::Tensor> inputs = {*ops::make_tensor(ops::DType::kF32, {4}), ops::scalar_tensor_int(ops::DType::kS32, 3)};
+  std::vector<ops::Tensor> inputs = {*ops::make_tensor(ops::DType::kF32, {4}),
+                                     ops::scalar_tensor_int(ops::DType::kS32, 3)};
   for (int i = 0; i < 4; ++i) ops::set_double(inputs[0], i, i + 1);
   const auto unrolled = interpret::evaluate(known, inputs), looped = interpret::evaluate(open, inputs);
   REQUIRE(unrolled.has_value());
