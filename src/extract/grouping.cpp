@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "fusewright/support/check.hpp"
 
@@ -119,6 +120,7 @@ bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const 
   std::uint32_t last = 0;
   for (const std::uint32_t g : groups)
     for (const NodeId n : members_[g].nodes) last = std::max(last, uses_.position(n));
+  last = reach(last);
   const auto inside = [&](std::uint32_t g) { return std::ranges::find(groups, g) != groups.end(); };
   visited_.resize(members_.size(), 0);
   ++searches_;
@@ -126,7 +128,7 @@ bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const 
   const auto visit = [&](std::uint32_t g) {
     const auto& nodes = members_[g].nodes;  // a loop that grows has its first node at the end
     const std::uint32_t first = std::min(uses_.position(nodes.front()), uses_.position(nodes.back()));
-    if (first >= last || visited_[g] == searches_) return;
+    if (first > last || visited_[g] == searches_) return;
     visited_[g] = searches_;
     stack.push_back(g);
   };
@@ -174,6 +176,30 @@ void Grouping::place_alone(NodeId node) {
 void Grouping::note_change(std::uint32_t group) {
   changed_at_.resize(members_.size(), 0);
   changed_at_[group] = ++changes_;
+  note_span(group);
+}
+
+void Grouping::note_span(std::uint32_t group) {
+  constexpr Span kNone{std::numeric_limits<std::uint32_t>::max(), 0};
+  spans_.resize(members_.size(), kNone);
+  Span& span = spans_[group];
+  backward_.erase({span, group});
+  span = kNone;
+  const Kernel& member = members_[group];
+  if (!member.alive) return;
+  for (const Value v : member.outputs) span.first = std::min(span.first, uses_.position(v.node));
+  for (const Value v : member.inputs) span.second = std::max(span.second, uses_.position(v.node));
+  if (span.first < span.second) backward_.emplace(span, group);
+}
+
+// A tensor at this place or before depends on none behind the place that is returned: only kernels of several parts
+// write before what they read.
+std::uint32_t Grouping::reach(std::uint32_t place) const {
+  for (const auto& [span, group] : backward_) {
+    if (span.first > place) break;
+    place = std::max(place, span.second);
+  }
+  return place;
 }
 
 void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
@@ -181,7 +207,10 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
   for (const std::uint32_t g : groups) {
     for (const NodeId n : members_[g].nodes) std::erase(groups_of_[n.index], g);
     members_[g].alive = g == keep;
-    if (g != keep) members_[g].nodes.clear();
+    if (g != keep) {
+      members_[g].nodes.clear();
+      note_span(g);
+    }
     streams_.erase(g);
   }
   for (const NodeId n : by.nodes) {

@@ -53,6 +53,8 @@ class Grouping {
   void replace(const std::vector<std::uint32_t>& groups, Attempt by);
   void become(Kernel& kernel, Attempt attempt) const;
   void note_change(std::uint32_t group);
+  void note_span(std::uint32_t group);
+  std::uint32_t reach(std::uint32_t place) const;
   double seconds(const std::vector<std::uint32_t>& groups) const;
   bool clashes(const Attempt& attempt, const std::vector<std::uint32_t>& groups) const;
   Kernel unsupported(NodeId node, std::string reason) const;
@@ -79,8 +81,11 @@ class Grouping {
     std::vector<std::uint32_t> groups;
   };
   std::uint32_t changes_ = 0;
-  std::vector<std::uint32_t> changed_at_;      // by group
-  std::unordered_set<std::uint64_t> refused_;  // pairs of such times: what did not pay then does not pay now
+  using Span = std::pair<std::uint32_t, std::uint32_t>;  // places of the first tensor written and of the last one read
+  std::vector<Span> spans_;                              // by group
+  std::set<std::pair<Span, std::uint32_t>> backward_;    // groups that write before what they read, with their spans
+  std::vector<std::uint32_t> changed_at_;                // by group
+  std::unordered_set<std::uint64_t> refused_;            // pairs of such times: what did not pay then does not pay now
   mutable std::vector<Readers> readers_;
   mutable std::vector<std::uint64_t> visited_;  // by group: the search that saw it last
   mutable std::uint64_t searches_ = 0;
