@@ -4,8 +4,8 @@ usage: python bench/cost.py [MODEL|FOLDER...] [--fusewright build/fusewright] [-
                             [--repeats N] [--json FILE] [--minimum SECONDS]
 
 Each model is run by `fusewright bench`; models default to the examples and the real models of the test corpora
-(FUSEWRIGHT_CORPORA). Open extents are bound to 1, or to 8 where a one is no batch. Kernels that are the same in name, bytes and
-operations count once, by their median; so do those of one model that differ in the number behind their names alone.
+(FUSEWRIGHT_CORPORA). Open extents are bound to 1. Kernels that are the same in name (but for the number behind it), bytes,
+operations and estimate count once, by their median.
 
 Prints the rank correlation (Spearman's, ties share their mean rank) of estimates and times over all kernels, the median of
 |estimate / time - 1|, both by template, and the kernels that are furthest off. `--minimum` leaves out kernels that take less

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "commands.hpp"
+#include "fusewright/support/clock.hpp"
 #include "options.hpp"
 #include "terminal.hpp"
 
@@ -17,11 +18,11 @@ struct AuditArguments {
 };
 
 Result<int> audit(const AuditArguments& args) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   FW_TRY(const driver::CompileOptions options, compile_options(args.model));
   FW_TRY(driver::Compilation c, driver::plan(options));
   if (options.progress) options.progress("audit");
-  const auto before_page = std::chrono::steady_clock::now();
+  const auto before_page = Clock::now();
   const audit::Subject subject{args.model.model, c.imported, *c.plan,       c.saturated ? &*c.saturated : nullptr,
                                *c.rules,         c.device,   c.stop_reasons};
   audit::Page page;

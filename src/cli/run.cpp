@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "commands.hpp"
+#include "fusewright/support/clock.hpp"
 #include "terminal.hpp"
 
 namespace fusewright::cli {
@@ -61,9 +61,9 @@ Status repeat(const RunArguments& args, runtime::Instance& instance, std::span<c
   while (args.repeats > 0 ? out.seconds.size() < static_cast<std::size_t>(args.repeats)
                           : (total < kBudget && out.seconds.size() < 1000) || out.seconds.size() < 5) {
     out.outputs.clear();
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     FW_TRY(out.outputs, instance.run(inputs, threads, &out.groups));
-    out.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    out.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     total += out.seconds.back();
     by_group.resize(out.groups.size());
     for (std::size_t g = 0; g < out.groups.size(); ++g) by_group[g].push_back(out.groups[g].seconds);
@@ -107,21 +107,21 @@ Result<runtime::Instance> load(const RunArguments& args, const driver::Compilati
 }
 
 Result<int> execute(const RunArguments& args) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   FW_TRY(driver::CompileOptions options, compile_options(args.model));
   FW_TRY(driver::Compilation c, driver::compile(options));
-  const auto before_inputs = std::chrono::steady_clock::now();
+  const auto before_inputs = Clock::now();
   FW_TRY(std::vector<ops::Tensor> inputs, driver::bind_inputs(c.imported, options));
   c.phases.emplace_back("inputs", seconds_since(before_inputs));
   if (options.progress) options.progress("generate code");
-  const auto before_code = std::chrono::steady_clock::now();
+  const auto before_code = Clock::now();
   FW_TRY(runtime::Instance instance, load(args, c));
   c.phases.emplace_back("codegen", seconds_since(before_code));
 
   RunReport out;
   out.seconds_compile = seconds_since(start);
   if (options.progress) options.progress(args.check ? "run and check" : "run");
-  const auto before_run = std::chrono::steady_clock::now();
+  const auto before_run = Clock::now();
   FW_TRY_STATUS(run_and_compare(args, c, instance, inputs, out));
   c.phases.emplace_back("run", seconds_since(before_run));
   FW_TRY_STATUS(report_profile(args.profile, c, seconds_since(start)));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -10,11 +9,6 @@
 #include "fusewright/support/result.hpp"
 
 namespace fusewright::cli {
-
-/// Of the clock.
-inline double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 enum class Colour { kRed, kGreen, kYellow, kCyan, kBold };
 /// The text in colour, where the stream is a terminal and NO_COLOR is not set.

@@ -4,14 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <optional>
 #include <thread>
 
 #include "fusewright/driver/session.hpp"
-#include "fusewright/interpret/inputs.hpp"
+#include "fusewright/support/clock.hpp"
 
 namespace fusewright::driver {
 
@@ -68,7 +67,7 @@ Result<std::vector<Cache>> caches() {
     if (!level || !type || !size) break;
     const auto shared = first_line(index / "shared_cpu_list");
     if (*type != "Instruction")
-      found.push_back({std::stoi(*level), parse_size(*size), count_list(shared.value_or("0"))});
+      found.push_back({static_cast<int>(parse_size(*level)), parse_size(*size), count_list(shared.value_or("0"))});
   }
   std::ranges::sort(found, {}, &Cache::level);
   if (found.size() < 2 || found[0].bytes < 1024 || found[1].bytes < 1024)
@@ -93,7 +92,6 @@ class Probe {
     FW_TRY(const Value result, body(builder, values));
     builder.set_results({result});
     CompileOptions options;
-    options.exactness = {};
     options.fuse = fuse;
     FW_TRY(Compilation c, compile_imported(options, rules, std::move(graph)));
     if (fuse && c.plan->groups.size() != 1)
@@ -117,9 +115,9 @@ class Probe {
     double best = 1e9, total = 0;
     for (int i = 0; i < 3 || (total < budget && i < 100'000); ++i) {
       std::vector<runtime::GroupRun> groups;
-      const auto start = std::chrono::steady_clock::now();
+      const auto start = Clock::now();
       FW_TRY_STATUS(instance_->run(inputs_, threads, &groups));
-      const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double whole = seconds_since(start);
       total += whole;
       if (i > 0) best = std::min(best, kernels_ == 1 ? groups[0].seconds : whole / static_cast<double>(kernels_));
     }

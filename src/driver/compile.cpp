@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "fusewright/extract/extract.hpp"
 #include "fusewright/frontend/hlo/import.hpp"
 #include "fusewright/kernel/lower.hpp"
+#include "fusewright/support/clock.hpp"
 #include "import.hpp"
 
 namespace fusewright::driver {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Names the phases, and parts of them, and times them.
 class Phases {

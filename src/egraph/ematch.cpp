@@ -1,13 +1,13 @@
 #include "fusewright/egraph/ematch.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "fusewright/egraph/broadcast.hpp"
 #include "fusewright/support/check.hpp"
+#include "fusewright/support/clock.hpp"
 #include "src/egraph/join.hpp"
 
 namespace fusewright::egraph {
@@ -35,13 +35,13 @@ struct OpTraits {
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  ~Stopwatch() { seconds_ += seconds_since(start_); }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   double& seconds_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace

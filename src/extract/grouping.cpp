@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "fusewright/support/check.hpp"
 
@@ -120,7 +119,7 @@ bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const 
   std::uint32_t last = 0;
   for (const std::uint32_t g : groups)
     for (const NodeId n : members_[g].nodes) last = std::max(last, uses_.position(n));
-  last = reach(last);
+  last = spans_.reach(last);
   const auto inside = [&](std::uint32_t g) { return std::ranges::find(groups, g) != groups.end(); };
   visited_.resize(members_.size(), 0);
   ++searches_;
@@ -176,30 +175,7 @@ void Grouping::place_alone(NodeId node) {
 void Grouping::note_change(std::uint32_t group) {
   changed_at_.resize(members_.size(), 0);
   changed_at_[group] = ++changes_;
-  note_span(group);
-}
-
-void Grouping::note_span(std::uint32_t group) {
-  constexpr Span kNone{std::numeric_limits<std::uint32_t>::max(), 0};
-  spans_.resize(members_.size(), kNone);
-  Span& span = spans_[group];
-  backward_.erase({span, group});
-  span = kNone;
-  const Kernel& member = members_[group];
-  if (!member.alive) return;
-  for (const Value v : member.outputs) span.first = std::min(span.first, uses_.position(v.node));
-  for (const Value v : member.inputs) span.second = std::max(span.second, uses_.position(v.node));
-  if (span.first < span.second) backward_.emplace(span, group);
-}
-
-// A tensor at this place or before depends on none behind the place that is returned: only kernels of several parts
-// write before what they read.
-std::uint32_t Grouping::reach(std::uint32_t place) const {
-  for (const auto& [span, group] : backward_) {
-    if (span.first > place) break;
-    place = std::max(place, span.second);
-  }
-  return place;
+  spans_.note(group, members_[group]);
 }
 
 void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
@@ -209,7 +185,7 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
     members_[g].alive = g == keep;
     if (g != keep) {
       members_[g].nodes.clear();
-      note_span(g);
+      spans_.note(g, members_[g]);
     }
     streams_.erase(g);
   }

@@ -8,6 +8,7 @@
 
 #include "evaluate.hpp"
 #include "fusewright/extract/fusion.hpp"
+#include "spans.hpp"
 
 namespace fusewright::extract {
 
@@ -53,8 +54,6 @@ class Grouping {
   void replace(const std::vector<std::uint32_t>& groups, Attempt by);
   void become(Kernel& kernel, Attempt attempt) const;
   void note_change(std::uint32_t group);
-  void note_span(std::uint32_t group);
-  std::uint32_t reach(std::uint32_t place) const;
   double seconds(const std::vector<std::uint32_t>& groups) const;
   bool clashes(const Attempt& attempt, const std::vector<std::uint32_t>& groups) const;
   Kernel unsupported(NodeId node, std::string reason) const;
@@ -81,11 +80,9 @@ class Grouping {
     std::vector<std::uint32_t> groups;
   };
   std::uint32_t changes_ = 0;
-  using Span = std::pair<std::uint32_t, std::uint32_t>;  // places of the first tensor written and of the last one read
-  std::vector<Span> spans_;                              // by group
-  std::set<std::pair<Span, std::uint32_t>> backward_;    // groups that write before what they read, with their spans
-  std::vector<std::uint32_t> changed_at_;                // by group
-  std::unordered_set<std::uint64_t> refused_;            // pairs of such times: what did not pay then does not pay now
+  Spans spans_{uses_};
+  std::vector<std::uint32_t> changed_at_;      // by group
+  std::unordered_set<std::uint64_t> refused_;  // pairs of such times: what did not pay then does not pay now
   mutable std::vector<Readers> readers_;
   mutable std::vector<std::uint64_t> visited_;  // by group: the search that saw it last
   mutable std::uint64_t searches_ = 0;

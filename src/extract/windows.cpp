@@ -28,7 +28,8 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const cost::Dev
       writer_(graph.nodes.size(), kNone),
       readers_(graph.nodes.size()),
       computed_in_(graph.nodes.size()),
-      arithmetic_(graph.nodes.size(), -1) {
+      arithmetic_(graph.nodes.size(), -1),
+      spans_(uses) {
   for (std::uint32_t k = 0; k < kernels_.size(); ++k)
     if (kernels_[k].alive) enter(k);
   // What a body reads from outside is read by the operator that owns it.
@@ -38,45 +39,26 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const cost::Dev
         readers_[id.index].insert(computed_in_[r.index].begin(), computed_in_[r.index].end());
 }
 
-// Places in the model of the first tensor that it writes and of the last that it reads.
-std::pair<std::uint32_t, std::uint32_t> WindowSearch::span(const Kernel& kernel) const {
-  std::uint32_t made = kNone, read = 0;
-  for (const Value v : kernel.outputs) made = std::min(made, uses_.position(v.node));
-  for (const Value v : kernel.inputs) read = std::max(read, uses_.position(v.node));
-  return {made, read};
-}
-
-// A tensor at this place or before depends on none behind the place that is returned: only kernels of several parts
-// write before what they read.
-std::uint32_t WindowSearch::reach(std::uint32_t place) const {
-  for (const auto& [made, read, kernel] : backward_) {
-    if (made > place) break;
-    place = std::max(place, read);
-  }
-  return place;
-}
-
 void WindowSearch::enter(std::uint32_t kernel) {
   const Kernel& k = kernels_[kernel];
   for (const Value v : k.outputs) writer_[v.node.index] = kernel;
   for (const Value v : k.inputs) readers_[v.node.index].insert(kernel);
   for (const NodeId n : k.nodes) computed_in_[n.index].insert(kernel);
   by_position_.emplace(uses_.position(k.nodes.front()), kernel);
-  if (const auto [made, read] = span(k); made < read) backward_.emplace(made, read, kernel);
+  spans_.note(kernel, k);
   form_.resize(kernels_.size());
   form_[kernel] = SignatureHash()(evaluator_.signature(k.nodes, k.outputs));
 }
 
 void WindowSearch::leave(std::uint32_t kernel) {
   Kernel& k = kernels_[kernel];
-  const auto [made, read] = span(k);
-  backward_.erase({made, read, kernel});
   for (const Value v : k.outputs) writer_[v.node.index] = kNone;
   for (const Value v : k.inputs) readers_[v.node.index].erase(kernel);
   for (const NodeId n : k.nodes) computed_in_[n.index].erase(kernel);
   by_position_.erase({uses_.position(k.nodes.front()), kernel});
   k.alive = false;
   k.nodes.clear();
+  spans_.note(kernel, k);
 }
 
 // A reshape alone is a view of what it reads.
@@ -197,7 +179,7 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
       read.push_back({n, writer});
       last = std::max(last, uses_.position(operand.node));
     }
-  last = reach(last);
+  last = spans_.reach(last);
   seen_.resize(kernels_.size(), 0);
   for (const std::uint32_t from : w.choices) {
     if ((w.needed & w.bit(from)) == 0) continue;

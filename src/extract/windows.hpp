@@ -1,11 +1,11 @@
 #pragma once
 
 #include <set>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "spans.hpp"
 #include "window.hpp"
 
 namespace fusewright::extract {
@@ -39,8 +39,6 @@ class WindowSearch {
               double after);
   double seconds(const Kernel& kernel) const;
   double arithmetic(NodeId node);
-  std::pair<std::uint32_t, std::uint32_t> span(const Kernel& kernel) const;
-  std::uint32_t reach(std::uint32_t place) const;
   void enter(std::uint32_t kernel);
   void leave(std::uint32_t kernel);
 
@@ -56,8 +54,8 @@ class WindowSearch {
   std::vector<std::set<std::uint32_t>> computed_in_;               // by node
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
   std::vector<double> arithmetic_;  // by node: seconds, no kernel takes less; negative: not yet known
-  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> backward_;  // (spans, kernel), if they go back
-  std::vector<std::uint64_t> form_;                                             // by kernel: its signature's hash
+  Spans spans_;
+  std::vector<std::uint64_t> form_;             // by kernel: its signature's hash
   std::unordered_set<std::uint64_t> hopeless_;  // forms of windows that cannot be made better
   std::unordered_map<Signature, std::vector<Piece>, SignatureHash> found_;
   std::vector<std::uint32_t> seen_;  // by kernel: the search that saw it last

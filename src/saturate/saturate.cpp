@@ -1,22 +1,19 @@
 #include "fusewright/saturate/saturate.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "fusewright/saturate/apply.hpp"
+#include "fusewright/support/clock.hpp"
 #include "src/saturate/waiting.hpp"
 
 namespace fusewright::saturate {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using egraph::EGraph;
 
 // How many applications pass between two looks at the clock.
 constexpr std::uint64_t kApplicationsPerPoll = 64;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 class Runner {
  public:

@@ -35,7 +35,8 @@ std::size_t replay_all(const saturate::Saturated& s, std::size_t most) {
 
 }  // namespace
 
-TEST_CASE("every justification of every HLO model of the corpora replays", "[driver][slow]") {
+TEST_CASE("justifications of the HLO models of the corpora replay, of large ones about 2,000 of all",
+          "[driver][slow]") {
   const auto corpora = tests::corpora_dir();
   if (!corpora) {
     WARN("no corpora: set FUSEWRIGHT_CORPORA");
