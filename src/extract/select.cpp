@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
+#include <tuple>
 
 #include "fusewright/egraph/index.hpp"
 #include "fusewright/extract/extract.hpp"
@@ -245,6 +248,50 @@ class Refiner {
   std::uint32_t searches_ = 0;
 };
 
+/// Of each class the node with the least cost as a tree. Own costs are positive, so no node is cheaper than what it is
+/// made of: classes are settled in the order of their costs, each node is looked at once, and no choice leads in a
+/// circle.
+egraph::Selection cheapest_trees(const EGraph& egraph, const egraph::Index& index, const std::vector<Cost>& own) {
+  struct Open {
+    Cost cost;
+    EClassId of;
+    bool operator>(const Open& other) const { return std::tie(cost, of) > std::tie(other.cost, other.of); }
+  };
+  egraph::Selection selection;
+  selection.choice.resize(egraph.node_count());
+  std::vector<Cost> cost(egraph.node_count(), kInfinite);
+  cost[egraph.none().index] = 0;
+  std::vector<std::uint32_t> missing(egraph.node_count(), 0);  // by node: operands that are not settled
+  std::vector<bool> settled(egraph.node_count(), false);
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
+  const auto offer = [&](EClassId c, ENodeId n) {
+    Cost sum = own[n.index];
+    for (const EClassId operand : egraph.operands(n)) sum = plus(sum, cost[egraph.find(operand).index]);
+    // Between equals the older node stays, the model's own before what rules made.
+    ENodeId& choice = selection.choice[c.index];
+    if (sum > cost[c.index] || sum == kInfinite || (sum == cost[c.index] && choice < n)) return;
+    if (sum < cost[c.index]) open.push({sum, c});
+    cost[c.index] = sum;
+    choice = n;
+  };
+  for (const EClassId c : index.classes())
+    for (const auto& [op, n] : index.nodes(c)) {
+      for (const EClassId operand : egraph.operands(n)) missing[n.index] += operand != egraph.none() ? 1 : 0;
+      if (missing[n.index] == 0) offer(c, n);
+    }
+  while (!open.empty()) {
+    const EClassId c = open.top().of;
+    open.pop();
+    if (settled[c.index]) continue;
+    settled[c.index] = true;
+    egraph.for_each_use(c, [&](ENodeId user, std::uint32_t) {
+      const EClassId above = index.class_of(user);
+      if (--missing[user.index] == 0 && !settled[above.index]) offer(above, user);
+    });
+  }
+  return selection;
+}
+
 }  // namespace
 
 egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Device& device) {
@@ -252,40 +299,10 @@ egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Dev
   egraph::Index index;
   index.refresh(egraph);
   const Pricing pricing(egraph, device);
-
-  // Bottom-up: the least cost of a class as a tree, spread until nothing falls any more. Own costs are positive, so the
-  // choices at the fixed point form no cycle.
-  egraph::Selection selection;
-  selection.choice.resize(egraph.node_count());
-  std::vector<Cost> cost(egraph.node_count(), kInfinite);
-  cost[egraph.none().index] = 0;
   std::vector<Cost> own(egraph.node_count(), kInfinite);
-  std::vector<EClassId> work = index.classes();
-  std::vector<bool> queued(egraph.node_count(), false);
-  for (const EClassId c : work) {
-    queued[c.index] = true;
+  for (const EClassId c : index.classes())
     for (const auto& [op, n] : index.nodes(c)) own[n.index] = pricing.own(n);
-  }
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    const EClassId c = work[i];
-    queued[c.index] = false;
-    bool improved = false;
-    for (const auto& [op, n] : index.nodes(c)) {
-      Cost sum = own[n.index];
-      for (const EClassId operand : egraph.operands(n)) sum = plus(sum, cost[egraph.find(operand).index]);
-      if (!(sum < cost[c.index])) continue;
-      cost[c.index] = sum;
-      selection.choice[c.index] = n;
-      improved = true;
-    }
-    if (!improved) continue;
-    egraph.for_each_use(c, [&](ENodeId user, std::uint32_t) {
-      const EClassId above = index.class_of(user);
-      if (queued[above.index]) return;
-      queued[above.index] = true;
-      work.push_back(above);
-    });
-  }
+  egraph::Selection selection = cheapest_trees(egraph, index, own);
   Refiner(egraph, index, own, selection).run(imported.results);
   return selection;
 }
