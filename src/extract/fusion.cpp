@@ -55,7 +55,8 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
   find_constants(graph, facts);
   facts.duplicated.assign(graph.nodes.size(), false);
   Evaluator evaluator(graph, uses, rules, device, facts, options);
-  Grouping grouping(graph, uses, device, evaluator, facts);
+  const Landmarks landmarks(graph, uses, facts);
+  Grouping grouping(graph, uses, landmarks, device, evaluator, facts);
   const auto& order = graph.entry_computation().nodes;
   for (std::size_t i = order.size(); i-- > 0;) {
     const NodeId id = order[i];
@@ -76,9 +77,9 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
     stopped = grouping.improve(options);
     options.begin("windows");
     if (stopped.empty())
-      stopped =
-          WindowSearch(graph, uses, device, evaluator, grouping.kernels(), grouping.declined(), options.worthwhile)
-              .run(options);
+      stopped = WindowSearch(graph, uses, landmarks, device, evaluator, grouping.kernels(), grouping.declined(),
+                             options.worthwhile)
+                    .run(options);
   }
   options.begin("assemble");
   Plan plan = assemble(graph, uses, grouping.kernels(), grouping.declined(), facts);

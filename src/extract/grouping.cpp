@@ -113,9 +113,31 @@ void Grouping::decline(NodeId node, NodeId reader, Why why, std::string reason, 
   declined_.push_back({{node, 0}, reader, why, std::move(reason), fused, cut});
 }
 
+// Whether one of the groups depends on another through a landmark that none of them computes. What is computed in other
+// kernels too is not waited for.
+bool Grouping::surely_depend(const std::vector<std::uint32_t>& groups) const {
+  std::vector<Landmarks::Set> behind(groups.size()), before(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (const NodeId n : members_[groups[i]].nodes) {
+      if (groups_of_[n.index].size() == 1) behind[i] |= landmarks_.behind(n);
+      before[i] |= landmarks_.before(n);
+    }
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (std::size_t k = 0; k < groups.size(); ++k) {
+      if (i == k) continue;
+      Landmarks::Set between = behind[i] & before[k];
+      if (between.none()) continue;
+      for (const std::uint32_t g : groups)
+        for (const NodeId n : members_[g].nodes) landmarks_.remove(n, between);
+      if (between.any()) return true;
+    }
+  return false;
+}
+
 // A path from one of the groups to another through a group outside would become a cycle. It ends at one of them, so
 // groups that stand behind all their nodes are not on it.
 bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const {
+  if (surely_depend(groups)) return true;
   std::uint32_t last = 0;
   for (const std::uint32_t g : groups)
     for (const NodeId n : members_[g].nodes) last = std::max(last, uses_.position(n));

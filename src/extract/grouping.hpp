@@ -8,6 +8,7 @@
 
 #include "evaluate.hpp"
 #include "fusewright/extract/fusion.hpp"
+#include "landmarks.hpp"
 #include "spans.hpp"
 
 namespace fusewright::extract {
@@ -15,9 +16,11 @@ namespace fusewright::extract {
 /// A partition in the making. Groups are numbered; merged ones die.
 class Grouping {
  public:
-  Grouping(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator, NodeFacts& facts)
+  Grouping(const Graph& graph, const Uses& uses, const Landmarks& landmarks, const cost::Device& device,
+           Evaluator& evaluator, NodeFacts& facts)
       : graph_(graph),
         uses_(uses),
+        landmarks_(landmarks),
         device_(device),
         evaluator_(evaluator),
         facts_(facts),
@@ -51,6 +54,7 @@ class Grouping {
   Attempt attempt(const std::vector<std::uint32_t>& groups, NodeId node) const;
   Attempt unpriced(const std::vector<std::uint32_t>& groups, NodeId node) const;
   bool joins_cyclically(const std::vector<std::uint32_t>& groups) const;
+  bool surely_depend(const std::vector<std::uint32_t>& groups) const;
   void replace(const std::vector<std::uint32_t>& groups, Attempt by);
   void become(Kernel& kernel, Attempt attempt) const;
   void note_change(std::uint32_t group);
@@ -67,6 +71,7 @@ class Grouping {
 
   const Graph& graph_;
   const Uses& uses_;
+  const Landmarks& landmarks_;
   const cost::Device& device_;
   Evaluator& evaluator_;
   NodeFacts& facts_;

@@ -16,10 +16,12 @@ bool in_registers(ops::OpClass c) { return c == ops::OpClass::kElementwise || c 
 
 }  // namespace
 
-WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator,
-                           std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile)
+WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const Landmarks& landmarks, const cost::Device& device,
+                           Evaluator& evaluator, std::vector<Kernel>& kernels, std::vector<Declined>& declined,
+                           double worthwhile)
     : graph_(graph),
       uses_(uses),
+      landmarks_(landmarks),
       device_(device),
       evaluator_(evaluator),
       kernels_(kernels),
@@ -162,27 +164,50 @@ void WindowSearch::choose(Window& w) const {
     if (w.choice[n] == kNone && optional(n) && w.choices.size() < kChoices) take(n);
 }
 
+// Landmarks behind what kernels outside make of a value of the window. What is computed in other kernels too is not
+// waited for.
+Landmarks::Set WindowSearch::depend_on(std::uint32_t node, const Window& w,
+                                       const std::set<std::uint32_t>& inside) const {
+  Landmarks::Set out;
+  for (const std::uint32_t r : readers_[w.nodes[node].index]) {
+    if (inside.contains(r)) continue;
+    for (const Value v : kernels_[r].outputs)
+      if (computed_in_[v.node.index].size() == 1) out |= landmarks_.behind(v.node);
+  }
+  return out;
+}
+
 // A kernel outside that depends on the window gives what it makes only after the values that it depends on are stored.
 void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Window& w) {
   const std::set<std::uint32_t> inside(ids.begin(), ids.end());
   w.after.assign(w.nodes.size(), 0);
   struct Outer {  // a tensor that a kernel outside hands to a node of the window
     std::uint32_t node, kernel;
+    NodeId tensor;
   };
-  std::vector<Outer> read;
-  std::uint32_t last = 0;
+  std::vector<Outer> read, open;
   for (std::uint32_t n = 0; n < w.nodes.size(); ++n)
     for (const Value operand : graph_[w.nodes[n]].operands) {
       if (!operand.valid()) continue;
       const std::uint32_t writer = writer_[operand.node.index];
-      if (writer == kNone || inside.contains(writer)) continue;
-      read.push_back({n, writer});
-      last = std::max(last, uses_.position(operand.node));
+      if (writer != kNone && !inside.contains(writer)) read.push_back({n, writer, operand.node});
     }
-  last = spans_.reach(last);
   seen_.resize(kernels_.size(), 0);
   for (const std::uint32_t from : w.choices) {
     if ((w.needed & w.bit(from)) == 0) continue;
+    const Landmarks::Set known = depend_on(from, w, inside);
+    open.clear();
+    std::uint32_t last = 0;
+    for (const Outer& outer : read) {
+      if ((known & landmarks_.before(outer.tensor)).any()) {
+        w.after[outer.node] |= w.bit(from);
+        continue;
+      }
+      open.push_back(outer);
+      last = std::max(last, uses_.position(outer.tensor));
+    }
+    if (open.empty()) continue;
+    last = spans_.reach(last);
     if (uses_.position(w.nodes[from]) > last) continue;
     ++searches_;
     std::vector<NodeId> stack{w.nodes[from]};
@@ -196,7 +221,7 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
           if (uses_.position(v.node) <= last) stack.push_back(v.node);
       }
     }
-    for (const Outer& outer : read)
+    for (const Outer& outer : open)
       if (seen_[outer.kernel] == searches_) w.after[outer.node] |= w.bit(from);
   }
 }

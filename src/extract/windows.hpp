@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "landmarks.hpp"
 #include "spans.hpp"
 #include "window.hpp"
 
@@ -22,8 +23,8 @@ class WindowSearch {
   static constexpr std::size_t kChoices = 10;
   static constexpr std::size_t kNodes = 64;
 
-  WindowSearch(const Graph& graph, const Uses& uses, const cost::Device& device, Evaluator& evaluator,
-               std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile);
+  WindowSearch(const Graph& graph, const Uses& uses, const Landmarks& landmarks, const cost::Device& device,
+               Evaluator& evaluator, std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile);
 
   /// Solves windows until none gets better. @returns the reason where it stopped before, or nothing.
   std::string run(const FusionOptions& options);
@@ -33,6 +34,7 @@ class WindowSearch {
   std::uint64_t form(std::vector<std::uint32_t> window) const;
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
   void choose(Window& w) const;
+  Landmarks::Set depend_on(std::uint32_t node, const Window& w, const std::set<std::uint32_t>& inside) const;
   void find_dependences(const std::vector<std::uint32_t>& ids, Window& w);
   bool solve(const std::vector<std::uint32_t>& ids, const Window& w);
   bool accept(const std::vector<std::uint32_t>& ids, const Window& w, std::vector<Kernel> better, double before,
@@ -44,6 +46,7 @@ class WindowSearch {
 
   const Graph& graph_;
   const Uses& uses_;
+  const Landmarks& landmarks_;
   const cost::Device& device_;
   Evaluator& evaluator_;
   std::vector<Kernel>& kernels_;
