@@ -23,11 +23,6 @@ std::uint32_t code_of(Reason reason) {
   return kGivenCode;
 }
 
-template <class T>
-std::size_t held(const LargeVector<T>& v) {
-  return v.capacity() * sizeof(T);
-}
-
 }  // namespace
 
 EGraph::EGraph(std::shared_ptr<const ops::OpTable> table, EGraphOptions options)
@@ -58,7 +53,7 @@ bool EGraph::same_key(std::uint32_t node, OpId op, AttrsId attrs, std::span<cons
                       TypeId type) const {
   const ENode& n = nodes_[node];
   if (n.op != op || n.attrs != attrs || n.arity != operands.size() || n.dead || n.type != type) return false;
-  const EClassId* own = operands_.data() + n.first;
+  const EClassId* own = operands_.data() + place(n);
   if (std::equal(operands.begin(), operands.end(), own)) return true;
   return n.commutes && n.arity >= 2 && operands[0] == own[1] && operands[1] == own[0] &&
          std::equal(operands.begin() + 2, operands.end(), own + 2);
@@ -80,7 +75,7 @@ ENodeId EGraph::add(OpId op, AttrsId attrs, std::span<const EClassId> operands, 
 
 void EGraph::note_difference(std::uint32_t node, std::span<const EClassId> operands) {
   const ENode& n = nodes_[node];
-  const EClassId* own = original_.data() + n.first;
+  const EClassId* own = original_operands(ENodeId(node)).data();
   const bool swapped = n.commutes && n.arity >= 2 && find_index(own[0].index) != find_index(operands[0].index);
   for (std::size_t i = 0; i < operands.size(); ++i) note(operands[i], own[swapped && i < 2 ? 1 - i : i]);
 }
@@ -112,7 +107,7 @@ ENodeId EGraph::add_result(EClassId pack, std::uint32_t k, TypeId type) {
 ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
                        TypeId type, bool commutes, std::uint32_t hash) {
   const auto id = static_cast<std::uint32_t>(nodes_.size());
-  const auto first = static_cast<std::uint32_t>(operands_.size());
+  const auto first = static_cast<std::uint32_t>(slots_.size());
   FW_CHECK(id < MatchWord::kSwapped && first + operands.size() < kNoSlot) << "e-graph full";
   nodes_.push_back({op, attrs, type, first, static_cast<std::uint16_t>(operands.size()), false, commutes});
   FW_CHECK(nodes_.back().arity == operands.size()) << "an operator of " << operands.size() << " operands";
@@ -120,9 +115,9 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
   parents_.push_back(id);
   facts_of_.push_back({});
   uses_.push_back({});
+  operands_.append(operands.begin(), operands.end());
   for (const EClassId c : operands) {
-    const auto slot = static_cast<std::uint32_t>(operands_.size());
-    operands_.push_back(c);
+    const auto slot = static_cast<std::uint32_t>(slots_.size());
     if (c == none()) {  // nobody ever asks who leaves an operand out
       slots_.push_back({slot, id});
       continue;
@@ -138,11 +133,9 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
     ++uses.count;
   }
   if (options_.record) {
-    original_.insert(original_.end(), original.begin(), original.end());
+    operands_.append(original.begin(), original.end());
     proof_.push_back({id, kGivenCode});
-    made_by_.push_back(current_);
-    source_of_.push_back(SourceSetId(0));
-    witnesses_.push_back(ENodeId(id));
+    if (makers_.empty() || makers_.back().application != current_) makers_.push_back({id, current_});
   }
   current_changed_ = true;
   ++live_;
@@ -154,6 +147,7 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
 }
 
 void EGraph::grow_table() {
+  if (2 * hashcons_.used() < 3 * live_) return hashcons_.grow();
   hashcons_.reset(live_);
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const ENode& n = nodes_[i];
@@ -165,11 +159,9 @@ void EGraph::grow_table() {
 Fact EGraph::fact_of(ENodeId n) {
   const ENode& node = nodes_[n.index];
   if (node.op == result_op())
-    return facts_of_[find_index(operands_[node.first].index)].constant() ? Facts::constant() : Fact();
+    return facts_of_[find_index(operands_[place(node)].index)].constant() ? Facts::constant() : Fact();
   fact_scratch_.clear();
-  for (std::uint32_t i = 0; i < node.arity; ++i) {
-    fact_scratch_.push_back(facts_of_[find_index(operands_[node.first + i].index)]);
-  }
+  for (const EClassId c : operands(n)) fact_scratch_.push_back(facts_of_[find_index(c.index)]);
   return facts_.of_node(node.op, attrs_[node.attrs], fact_scratch_);
 }
 
@@ -211,14 +203,17 @@ EGraph::Union EGraph::unite(EClassId a, EClassId b, Reason reason) {
   const Fact fact = joined.value_or(facts_of_[winner]);
   if (fact != facts_of_[winner] || fact != facts_of_[loser]) {
     const std::uint32_t knowing = fact == facts_of_[winner] ? winner : loser;
-    set_fact(winner, fact, options_.record ? witnesses_[knowing].index : winner);
+    set_fact(winner, fact, knowing < witnesses_.size() ? witnesses_[knowing].index : knowing);
   }
   return Union::kMerged;
 }
 
 void EGraph::set_fact(std::uint32_t root, Fact fact, std::uint32_t witness) {
   facts_of_[root] = fact;
-  if (options_.record) witnesses_[root] = ENodeId(witness);
+  if (options_.record) {
+    for (auto c = static_cast<std::uint32_t>(witnesses_.size()); c <= root; ++c) witnesses_.push_back(ENodeId(c));
+    witnesses_[root] = ENodeId(witness);
+  }
   changed_facts_.push_back(root);
 }
 
@@ -236,7 +231,7 @@ void EGraph::rebuild() {
 void EGraph::refresh_node(std::uint32_t id) {
   ENode& n = nodes_[id];
   if (n.dead) return;
-  const std::span<EClassId> own(operands_.data() + n.first, n.arity);
+  const std::span<EClassId> own(operands_.data() + place(n), n.arity);
   bool moved = false;
   for (EClassId& c : own) {
     const std::uint32_t root = find_index(c.index);
@@ -256,7 +251,7 @@ void EGraph::refresh_node(std::uint32_t id) {
     hashcons_.insert(hash, id);
   }
   if (twin == NodeTable::kNone) return;
-  const bool swapped = n.commutes && operands_[n.first] != operands_[nodes_[twin].first];
+  const bool swapped = n.commutes && own[0] != operands_[place(nodes_[twin])];
   if (id > twin) n.dead = true;
   --live_;
   unite(EClassId(id), EClassId(twin), {swapped ? Reason::Kind::kCongruenceSwapped : Reason::Kind::kCongruence, {}});
@@ -310,17 +305,14 @@ ApplicationId EGraph::begin_application(PatternId pattern, std::span<const Match
   current_changed_ = false;
   if (!options_.record) return {};
   current_ = ApplicationId(applications_.size());
-  applications_.push_back({pattern, static_cast<std::uint32_t>(matched_.size()),
-                           static_cast<std::uint32_t>(matched.size()), static_cast<std::uint32_t>(notes_.size()), 0});
-  matched_.insert(matched_.end(), matched.begin(), matched.end());
+  applications_.push_back(
+      {pattern, static_cast<std::uint32_t>(matched_.size()), static_cast<std::uint32_t>(notes_.size())});
+  matched_.append(matched.begin(), matched.end());
   return current_;
 }
 
 bool EGraph::end_application() {
-  if (options_.record && current_changed_) {
-    Application& application = applications_.back();
-    application.note_count = static_cast<std::uint32_t>(notes_.size()) - application.first_note;
-  } else if (options_.record) {
+  if (options_.record && !current_changed_) {
     matched_.resize(applications_.back().first);
     notes_.resize(applications_.back().first_note);
     applications_.pop_back();
@@ -331,6 +323,7 @@ bool EGraph::end_application() {
 
 void EGraph::add_sources(ENodeId n, const SourceSet& sources) {
   if (!options_.record || sources.empty()) return;
+  if (n.index >= source_of_.size()) source_of_.resize(n.index + 1, SourceSetId(0));
   SourceSetId& own = source_of_[n.index];
   if (own.index == 0) {
     own = SourceSetId(source_sets_.size());
@@ -340,10 +333,15 @@ void EGraph::add_sources(ENodeId n, const SourceSet& sources) {
   }
 }
 
+ApplicationId EGraph::made_by(ENodeId n) const {
+  const auto next = std::ranges::upper_bound(makers_, n.index, {}, &Maker::first);
+  return next == makers_.begin() ? ApplicationId() : (next - 1)->application;
+}
+
 std::size_t EGraph::bytes() const {
-  return held(nodes_) + held(stamps_) + held(parents_) + held(facts_of_) + held(uses_) + held(operands_) +
-         held(original_) + held(slots_) + hashcons_.bytes() + held(stale_) + held(proof_) + held(made_by_) +
-         held(source_of_) + held(applications_) + held(matched_) + held(notes_) + held(witnesses_);
+  return nodes_.bytes() + stamps_.bytes() + parents_.bytes() + facts_of_.bytes() + uses_.bytes() + operands_.bytes() +
+         slots_.bytes() + hashcons_.bytes() + stale_.bytes() + proof_.bytes() + makers_.bytes() + source_of_.bytes() +
+         applications_.bytes() + matched_.bytes() + notes_.bytes() + witnesses_.bytes();
 }
 
 }  // namespace fusewright::egraph

@@ -403,7 +403,7 @@ struct Matcher::Run {
     }
     ++per_rule[pattern.rule.index];
     ++out.counts[id];
-    out.records[id].insert(out.records[id].end(), record.begin(), record.end());
+    out.records[id].append(record.begin(), record.end());
     bytes += record.size_bytes();
     poll();
     return !out.stopped;

@@ -10,7 +10,7 @@
 #include "fusewright/egraph/interner.hpp"
 #include "fusewright/egraph/node_table.hpp"
 #include "fusewright/graph/graph.hpp"
-#include "fusewright/support/huge_pages.hpp"
+#include "fusewright/support/large_vector.hpp"
 
 namespace fusewright::egraph {
 
@@ -24,7 +24,7 @@ struct ENode {
   OpId op;
   AttrsId attrs;
   TypeId type;              ///< of its class
-  std::uint32_t first = 0;  ///< of its operands, in the pool
+  std::uint32_t first = 0;  ///< of its operand slots
   std::uint16_t arity = 0;
   bool dead = false;      ///< congruent to another node of its class; never seen by matchers or extractors
   bool commutes = false;  ///< in the first two operands
@@ -42,11 +42,12 @@ struct Reason {
   ApplicationId application;  ///< kApplication
 };
 
-/// A rule applied once, with its match record (see ematch.hpp).
+/// A rule applied once. Its match record (see ematch.hpp) and its notes end where those of the next one begin; see
+/// EGraph::matched and EGraph::notes.
 struct Application {
   PatternId pattern;
-  std::uint32_t first = 0, count = 0;            ///< of the record's words, see EGraph::matched
-  std::uint32_t first_note = 0, note_count = 0;  ///< see EGraph::notes
+  std::uint32_t first = 0;
+  std::uint32_t first_note = 0;
 };
 
 /// Something that an application relied on beyond its match: two terms were equal (its right-hand side met a node made
@@ -96,9 +97,7 @@ class EGraph {
     if (const std::uint32_t n = hashcons_.peek(hash); n != NodeTable::kNone) __builtin_prefetch(&nodes_[n]);
   }
   void prefetch(ENodeId n) const { __builtin_prefetch(&nodes_[n.index]); }
-  void prefetch_operands(ENodeId n) const {
-    __builtin_prefetch(options_.record ? &original_[nodes_[n.index].first] : &operands_[nodes_[n.index].first]);
-  }
+  void prefetch_operands(ENodeId n) const { __builtin_prefetch(operands_.data() + place(nodes_[n.index])); }
 
   enum class Union : std::uint8_t { kMerged, kSame, kRefused };
   /// States that two terms are equal. Refused, with an entry in conflicts(), when their types or constant values
@@ -121,12 +120,12 @@ class EGraph {
   std::size_t class_count() const { return classes_alive_; }
   const ENode& operator[](ENodeId n) const { return nodes_[n.index]; }
   std::span<const EClassId> operands(ENodeId n) const {
-    return {operands_.data() + nodes_[n.index].first, nodes_[n.index].arity};
+    return {operands_.data() + place(nodes_[n.index]), nodes_[n.index].arity};
   }
   /// As the node was made: terms, whose classes are its operands.
   std::span<const EClassId> original_operands(ENodeId n) const {
-    const auto& pool = options_.record ? original_ : operands_;
-    return {pool.data() + nodes_[n.index].first, nodes_[n.index].arity};
+    const ENode& node = nodes_[n.index];
+    return {operands_.data() + place(node) + (options_.record ? node.arity : 0), node.arity};
   }
   const ops::Type& type(EClassId c) const { return types_[nodes_[c.index].type]; }
   TypeId type_id(EClassId c) const { return nodes_[c.index].type; }
@@ -160,25 +159,33 @@ class EGraph {
   std::size_t application_count() const { return applications_.size(); }
   const Application& operator[](ApplicationId id) const { return applications_[id.index]; }
   std::span<const MatchWord> matched(ApplicationId id) const {
-    return {matched_.data() + applications_[id.index].first, applications_[id.index].count};
+    const std::size_t end = id.index + 1 < applications_.size() ? applications_[id.index + 1].first : matched_.size();
+    return std::span(matched_.begin(), end).subspan(applications_[id.index].first);
   }
   std::span<const Note> notes(ApplicationId id) const {
-    return {notes_.data() + applications_[id.index].first_note, applications_[id.index].note_count};
+    const std::size_t end =
+        id.index + 1 < applications_.size() ? applications_[id.index + 1].first_note : notes_.size();
+    return std::span(notes_.begin(), end).subspan(applications_[id.index].first_note);
   }
   void note(EClassId a, EClassId b = {}) {
     if (options_.record && current_.valid() && a != b) notes_.push_back({a, b});
   }
   /// The node that what is known of a class was first known of.
-  ENodeId witness(EClassId c) const { return witnesses_[find(c).index]; }
+  ENodeId witness(EClassId c) const {
+    const std::uint32_t root = find(c).index;
+    return root < witnesses_.size() ? witnesses_[root] : ENodeId(root);
+  }
   /// The application that made the node; invalid for nodes of the model.
-  ApplicationId made_by(ENodeId n) const { return made_by_[n.index]; }
+  ApplicationId made_by(ENodeId n) const;
   /// Neighbour of a term in the proof forest and why they are equal; the term itself at a root.
   EClassId proof_parent(EClassId term) const { return EClassId(proof_[term.index].parent); }
   Reason proof_reason(EClassId term) const;
 
   /// Source nodes of a node that came from the model. Adding the same node again joins the sets.
   void add_sources(ENodeId n, const SourceSet& sources);
-  const SourceSet& own_sources(ENodeId n) const { return source_sets_[source_of_[n.index].index]; }
+  const SourceSet& own_sources(ENodeId n) const {
+    return source_sets_[n.index < source_of_.size() ? source_of_[n.index].index : 0];
+  }
 
  private:
   struct ProofLink {
@@ -193,6 +200,9 @@ class EGraph {
     }
     return i;
   }
+  /// Of a node's operands in the pool. Where justifications are recorded, they stand twice in a row: as they are by
+  /// now, then as the node was made.
+  std::size_t place(const ENode& n) const { return options_.record ? 2 * std::size_t{n.first} : n.first; }
   bool same_key(std::uint32_t node, OpId op, AttrsId attrs, std::span<const EClassId> operands, TypeId type) const;
   std::uint32_t hash_key(OpId op, AttrsId attrs, std::span<const EClassId> operands, bool commutes) const;
   ENodeId create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
@@ -221,14 +231,13 @@ class EGraph {
     std::uint32_t count = 0;
     std::uint32_t terms = 1;  // size of the proof tree
   };
-  LargeVector<Uses> uses_;  // by canonical class
-  // By operand slot.
-  LargeVector<EClassId> operands_, original_;
+  LargeVector<Uses> uses_;          // by canonical class
+  LargeVector<EClassId> operands_;  // the pool, see place()
   struct Slot {
     std::uint32_t next;
     std::uint32_t node;
   };
-  LargeVector<Slot> slots_;
+  LargeVector<Slot> slots_;  // by operand slot
 
   NodeTable hashcons_;
   LargeVector<std::uint32_t> stale_;          // nodes with an operand class that was joined to another
@@ -240,13 +249,17 @@ class EGraph {
   std::uint32_t round_ = 1;
 
   LargeVector<ProofLink> proof_;
-  LargeVector<ApplicationId> made_by_;
-  LargeVector<SourceSetId> source_of_;
+  struct Maker {
+    std::uint32_t first;  // node; up to that of the next
+    ApplicationId application;
+  };
+  LargeVector<Maker> makers_;
+  LargeVector<SourceSetId> source_of_;  // by node, up to the last one that has any
   std::vector<SourceSet> source_sets_;
   LargeVector<Application> applications_;
   LargeVector<MatchWord> matched_;
   LargeVector<Note> notes_;
-  LargeVector<ENodeId> witnesses_;  // by canonical class
+  LargeVector<ENodeId> witnesses_;  // by canonical class, up to the last one that is not its own
   std::vector<Conflict> conflicts_;
   ApplicationId current_;
   bool current_changed_ = false;

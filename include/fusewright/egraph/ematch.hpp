@@ -8,7 +8,7 @@
 #include "fusewright/egraph/egraph.hpp"
 #include "fusewright/egraph/index.hpp"
 #include "fusewright/match/program.hpp"
-#include "fusewright/support/huge_pages.hpp"
+#include "fusewright/support/large_vector.hpp"
 
 namespace fusewright::egraph {
 

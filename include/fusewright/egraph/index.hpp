@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fusewright/egraph/egraph.hpp"
-#include "fusewright/support/huge_pages.hpp"
+#include "fusewright/support/large_vector.hpp"
 
 namespace fusewright::egraph {
 

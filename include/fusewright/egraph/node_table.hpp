@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
-#include "fusewright/support/huge_pages.hpp"
+#include "fusewright/support/large_vector.hpp"
 
 namespace fusewright::egraph {
 
 /// Open-addressing hash table of node numbers, by 32-bit hash. An entry whose node has changed its key since is dropped
-/// when the table grows: it can never be found, because the key decides the hash.
+/// when there are many of them: it can never be found, because the key decides the hash.
 class NodeTable {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffU;
@@ -32,6 +33,7 @@ class NodeTable {
     ++used_;
   }
   bool full() const { return used_ * 5 > entries_.size() * 3; }
+  std::size_t used() const { return used_; }  ///< with entries that can never be found any more
   /// Empties the table and makes room for `count` entries.
   void reset(std::size_t count) {
     std::size_t size = kStart;
@@ -39,10 +41,18 @@ class NodeTable {
     entries_.assign(size, Entry{0, kNone});
     used_ = 0;
   }
+  /// Makes room for four times as much and keeps all entries, in an order that the processor likes.
+  void grow() {
+    const LargeVector<Entry> old = std::exchange(entries_, LargeVector<Entry>(4 * entries_.size(), Entry{0, kNone}));
+    used_ = 0;
+    for (const Entry& entry : old) {
+      if (entry.node != kNone) insert(entry.hash, entry.node);
+    }
+  }
   /// The node in the first place that `find` would look at.
   std::uint32_t peek(std::uint32_t hash) const { return entries_[hash & (entries_.size() - 1)].node; }
   void prefetch(std::uint32_t hash) const { __builtin_prefetch(&entries_[hash & (entries_.size() - 1)]); }
-  std::size_t bytes() const { return entries_.capacity() * sizeof(Entry); }
+  std::size_t bytes() const { return entries_.bytes(); }
 
  private:
   struct Entry {
