@@ -8,6 +8,8 @@
 namespace fusewright::interpret {
 
 Approx with_radii(Tensor value, std::vector<double> radii) {
+  for (double& radius : radii)
+    if (std::isnan(radius)) radius = std::numeric_limits<double>::infinity();  // an end of which nothing is known
   const bool zero = std::ranges::all_of(radii, [](double radius) { return radius == 0; });
   return {std::move(value), zero ? nullptr : std::make_shared<const std::vector<double>>(std::move(radii))};
 }

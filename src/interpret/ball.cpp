@@ -37,6 +37,13 @@ constexpr OpSet kRearranged = {ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul, S
 constexpr OpSet kFollowed = {ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,   ScalarOp::kNeg,  ScalarOp::kAbs,
                              ScalarOp::kMax, ScalarOp::kMin, ScalarOp::kClamp, ScalarOp::kCopy, ScalarOp::kSign};
 
+// Distance of what a value may be from what it is. An overflow of a format without infinities is NaN, which lies nowhere.
+double distance_to(double end, double value) {
+  if (end == value || (std::isnan(end) && std::isnan(value))) return 0;
+  const double distance = std::fabs(end - value);
+  return std::isnan(distance) ? kInfinity : distance;
+}
+
 // Distance of f(ends of the intervals) from f(centers): all combinations of the two ends.
 template <class R>
 double corner_spread(ScalarOp op, const double* c, const double* r) {
@@ -180,7 +187,7 @@ Ball convert_ball(DType from, DType to, const Ball& x) {
   const auto at = [&](double y) { return number_of(to, convert(DType::kF64, to, {y, 0})); };
   const double center = at(c);
   if (!ops::is_float(from) && center != number_of(to, value)) return {value, kInfinity};
-  return {value, std::max(std::fabs(at(c + x.radius) - center), std::fabs(center - at(c - x.radius)))};
+  return {value, std::max(distance_to(at(c + x.radius), center), distance_to(at(c - x.radius), center))};
 }
 
 // Integers and pred with an uncertain operand.
@@ -231,15 +238,12 @@ Ball finish_float(DType dtype, double wide, double error, bool keeps_precision) 
   // `wide` is itself rounded to f64, which may be just enough to cross a tie.
   const double reach = error == 0 ? 0 : error + 4 * unit_roundoff(DType::kF64) * std::fabs(wide);
   // A kernel rounds what lies within reach, and rounding is monotone.
-  double low = round_element(dtype, wide - reach);
-  double high = round_element(dtype, wide + reach);
-  if (keeps_precision) {
-    low = std::min(low, wide - reach);
-    high = std::max(high, wide + reach);
+  double radius = 0;
+  for (const double end : {wide - reach, wide + reach}) {
+    radius = std::max(radius, distance_to(round_element(dtype, end), value.f));
+    if (keeps_precision) radius = std::max(radius, distance_to(end, value.f));
   }
-  const double below = value.f == low ? 0 : value.f - low;
-  const double above = value.f == high ? 0 : high - value.f;
-  return {value, std::max(below, above)};
+  return {value, radius};
 }
 
 Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOptions& options) {
@@ -276,7 +280,7 @@ Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOption
 }
 
 Ball finish_sum(DType dtype, const SumStats& stats, const BoundOptions& options) {
-  if (!std::isfinite(stats.sum)) return finish_float(dtype, stats.sum, stats.input_error > 0 ? kInfinity : 0, false);
+  if (!std::isfinite(stats.sum)) return finish_float(dtype, stats.sum, stats.input_error == 0 ? 0 : kInfinity, false);
   const DType sums_in = accumulator(dtype);
   const double u = unit_roundoff(sums_in);
   const auto n = static_cast<double>(stats.terms);

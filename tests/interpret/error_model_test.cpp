@@ -466,3 +466,60 @@ TEST_CASE("a step that rounding may cross is told", "[interpret]") {
   CHECK(jumps([](Builder& b, Value v) { return get(b.add("floor", {get(b.add("exp", {v}))})); }));
   CHECK(jumps([](Builder& b, Value v) { return get(b.add("gt", {get(b.add("exp", {v})), v})); }));
 }
+
+TEST_CASE("no bound is NaN, whatever overflows", "[interpret]") {
+  // Every pair of a value and a radius, for both operands; the ends of f8e4m3fn's range round to NaN.
+  const Numbers values = {0, 1, -3, 400, -448, 6e4, 3e38, kInf, -kInf, kNan}, radii = {0, 0.5, 100, kInf};
+  const auto cross = [&](DType dtype, bool second) {
+    Numbers each;
+    const std::size_t many = values.size() * radii.size();
+    for (std::size_t i = 0; i < many * many; ++i) each.push_back(values[(second ? i % many : i / many) / radii.size()]);
+    return vec(dtype, each);
+  };
+  const auto cross_radii = [&](bool second) {
+    Numbers each;
+    const std::size_t many = values.size() * radii.size();
+    for (std::size_t i = 0; i < many * many; ++i) each.push_back(radii[(second ? i % many : i / many) % radii.size()]);
+    return each;
+  };
+  std::size_t operators = 0, wrong = 0;
+  for (const DType dtype : {DType::kF8E4M3FN, DType::kF8E5M2, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    const std::vector<Tensor> both = {cross(dtype, false), cross(dtype, true)};
+    const std::vector<Numbers> both_radii = {cross_radii(false), cross_radii(true)};
+    for (std::size_t i = 0; i < table()->size(); ++i) {
+      const ops::OpInfo& info = (*table())[ops::OpId(i)];
+      if (!info.scalar || info.operands.size() > 2) continue;
+      const std::vector<Tensor> inputs(both.begin(), both.begin() + static_cast<std::ptrdiff_t>(info.operands.size()));
+      Graph graph = graph::make_graph(table(), "test");
+      Builder b(graph, graph.entry);
+      std::vector<Value> operands;
+      for (const Tensor& input : inputs) operands.push_back(b.parameter(input.type(), "x"));
+      const auto made = b.add(info.name, operands, {});
+      if (!made) continue;  // casts, which need to know where to
+      b.set_results({*made});
+      for (const bool excess : {false, true}) {
+        BoundOptions options;
+        options.excess_precision = excess;
+        const auto found = interpret::evaluate_with_bounds(graph, inputs, options, both_radii);
+        if (!found) continue;
+        ++operators;
+        for (const double radius : (*found)[0].radius) wrong += radius >= 0 ? 0 : 1;
+      }
+    }
+  }
+  CHECK(operators > 300);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("what overflows to NaN at an end of its range is not bounded", "[interpret]") {
+  const auto negated = [](double x, double radius) {
+    return bounds_of("neg", {vec(DType::kF8E4M3FN, {x})}, {{radius}}).radius_at(0);
+  };
+  CHECK(negated(1, 1) == 1);
+  const Tensor near = vec(DType::kF8E4M3FN, {440}), one = vec(DType::kF8E4M3FN, {1});
+  for (const double side : {1.0, -1.0})
+    CHECK(bounds_of("mul", {near, vec(DType::kF8E4M3FN, {side})}, {{100}, {0}}).radius_at(0) == kInf);
+  CHECK(bounds_of("convert", {vec(DType::kF32, {440})}, {{100}}, {{"dtype", DType::kF8E4M3FN}}).radius_at(0) == kInf);
+  CHECK(bounds_of("convert", {ints(DType::kS32, {440})}, {{100}}, {{"dtype", DType::kF8E4M3FN}}).radius_at(0) == kInf);
+  CHECK(bounds_of("add", {one, one}, {{0}, {0.5}}).radius_at(0) < 2);
+}
