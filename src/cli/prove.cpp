@@ -22,23 +22,28 @@ namespace {
 struct ProveArguments {
   std::vector<std::string> rules, only;
   bool strict = false, json = false, mutate = false;
-  std::string explained;
+  std::string explained, journal;
   int threads = 0;
   std::uint64_t terms = prove::Budget().terms_per_level;
 };
 
 /// Every rule broken in every way; fails when one is neither refuted nor explained.
-Result<int> prove_broken(const rule::RuleSet& rules, const prove::Options& options, const std::string& explained) {
+Result<int> prove_broken(const rule::RuleSet& rules, const prove::Options& options, const ProveArguments& args) {
   std::vector<prove::Explanation> explanations;
-  if (!explained.empty()) {
-    std::ifstream in(explained, std::ios::binary);
+  if (!args.explained.empty()) {
+    std::ifstream in(args.explained, std::ios::binary);
     std::ostringstream text;
     if (in.is_open()) text << in.rdbuf();
-    if (!in.is_open() || in.bad()) return fail("cannot read " + explained);
-    const auto source = std::make_shared<const SourceText>(SourceText{explained, text.str()});
+    if (!in.is_open() || in.bad()) return fail("cannot read " + args.explained);
+    const auto source = std::make_shared<const SourceText>(SourceText{args.explained, text.str()});
     FW_TRY(explanations, prove::read_explanations(source));
   }
-  FW_TRY(const std::vector<prove::MutantOutcome> outcomes, prove::prove_mutants(rules, options, explanations));
+  std::optional<prove::MutantJournal> journal;
+  if (!args.journal.empty()) {
+    FW_TRY(journal, prove::MutantJournal::open(args.journal, rules, options.budget));
+  }
+  FW_TRY(const std::vector<prove::MutantOutcome> outcomes,
+         prove::prove_mutants(rules, options, explanations, journal ? &*journal : nullptr));
   fmt::print("{}", prove::mutants_to_markdown(outcomes));
   for (const prove::MutantOutcome& o : outcomes)
     if (o.verdict.kind != prove::Verdict::Kind::kRefuted && o.reason.empty()) return kWrong;
@@ -66,7 +71,7 @@ Result<int> prove_rules(const ProveArguments& args) {
       const std::scoped_lock one(lock);
       progress(fmt::format("{} of {} {}", done, all, what));
     };
-  if (args.mutate) return prove_broken(*rules, options, args.explained);
+  if (args.mutate) return prove_broken(*rules, options, args);
   FW_TRY(const std::vector<std::string> names, prove::names_to_prove(*rules, options));
   const std::size_t widest =
       names.empty() ? 4 : std::max<std::size_t>(4, std::ranges::max(names, {}, &std::string::size).size());
@@ -120,6 +125,12 @@ void add_prove(CLI::App& app, Outcome& outcome) {
   command
       .add_option("--explained", args->explained,
                   "with --mutate: file of reasons for mutants that are right all the same")
+      ->type_name("FILE")
+      ->needs(mutate);
+  command
+      .add_option("--journal", args->journal,
+                  "with --mutate: file where each outcome is noted; those that an earlier run of the same rules left "
+                  "there are taken over")
       ->type_name("FILE")
       ->needs(mutate);
   CLI::Option* json = command.add_flag("--json", args->json, "print one JSON object (docs/JSON.md)");

@@ -37,7 +37,8 @@ constexpr OpSet kRearranged = {ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul, S
 constexpr OpSet kFollowed = {ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,   ScalarOp::kNeg,  ScalarOp::kAbs,
                              ScalarOp::kMax, ScalarOp::kMin, ScalarOp::kClamp, ScalarOp::kCopy, ScalarOp::kSign};
 
-// Distance of what a value may be from what it is. An overflow of a format without infinities is NaN, which lies nowhere.
+// Distance of what a value may be from what it is. An overflow of a format without infinities is NaN, which lies
+// nowhere.
 double distance_to(double end, double value) {
   if (end == value || (std::isnan(end) && std::isnan(value))) return 0;
   const double distance = std::fabs(end - value);

@@ -430,7 +430,14 @@ const Sources& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint3
   if (space.plain) key += " plain";
   const auto [at, fresh] = found_.try_emplace(std::move(key));
   if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space);
+  if (fresh) ways_ += at->second.ways.size();
   return at->second;
+}
+
+void SourceCache::trim() {
+  if (ways_ <= kMostWays) return;
+  found_.clear();
+  ways_ = 0;
 }
 
 bool enumerate(Enumeration& terms, const Type& root, const Visit& visit) { return Enumerator(terms, visit).run(root); }

@@ -68,8 +68,9 @@ bool try_instance(const rule::RuleSet& rules, const LoneRule& rule, const Instan
 /// The instances of one level, smallest first.
 class LevelSearch {
  public:
-  LevelSearch(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, Search& search)
-      : rules_(rules), rule_(rule), budget_(budget), search_(search), cache_(*rules.table) {}
+  LevelSearch(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, SourceCache& cache,
+              Search& search)
+      : rules_(rules), rule_(rule), budget_(budget), search_(search), cache_(cache) {}
 
   /// @returns whether no counterexample was found.
   bool run(const Level& level) {
@@ -134,7 +135,7 @@ class LevelSearch {
   const LoneRule& rule_;
   const Budget& budget_;
   Search& search_;
-  SourceCache cache_;
+  SourceCache& cache_;
   std::uint64_t listed_ = 0;
 };
 
@@ -250,9 +251,9 @@ Sources uses_in(const ops::OpTable& table, ops::OpId op, const Level& level, con
 
 }  // namespace
 
-Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget) {
+Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, SourceCache& cache) {
   Search search;
-  LevelSearch at(rules, rule, budget, search);
+  LevelSearch at(rules, rule, budget, cache, search);
   for (const Level& level : levels())
     if (!at.run(level)) break;
   return search;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "fusewright/prove/instance.hpp"
 #include "fusewright/prove/prove.hpp"
 #include "src/prove/apply.hpp"
 
@@ -16,7 +17,7 @@ struct Search {
 
 /// Matches, applies and evaluates the instances of a rewrite in order of size, level by level, up to the first on which
 /// the sides differ.
-Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget);
+Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, SourceCache& cache);
 
 /// The operator on every operand type, attribute and optional operand of the space: its body must have a type and a
 /// value wherever the operator has one, and where it is recognised, the recognised operator must give the same value.

@@ -33,12 +33,9 @@ rule::FuseRule of_primitives(const ops::OpTable& table, rule::FuseRule rule) {
 
 class FuseSearch {
  public:
-  FuseSearch(const rule::RuleSet& rules, const rule::FuseRule& rule, const Budget& budget, Lemmas& lemmas)
-      : rules_(rules),
-        rule_(of_primitives(*rules.table, rule)),
-        budget_(budget),
-        lemmas_(lemmas),
-        cache_(*rules.table) {}
+  FuseSearch(const rule::RuleSet& rules, const rule::FuseRule& rule, const Budget& budget, SourceCache& cache,
+             Lemmas& lemmas)
+      : rules_(rules), rule_(of_primitives(*rules.table, rule)), budget_(budget), lemmas_(lemmas), cache_(cache) {}
 
   Search run() {
     for (const rule::FuseRoot& root : rule_.roots)
@@ -189,14 +186,15 @@ class FuseSearch {
   const rule::FuseRule rule_;
   const Budget& budget_;
   Lemmas& lemmas_;
-  SourceCache cache_;
+  SourceCache& cache_;
   Search search_;
 };
 
 }  // namespace
 
-Search search_fuse(const rule::RuleSet& rules, const rule::FuseRule& rule, const Budget& budget, Lemmas& lemmas) {
-  return FuseSearch(rules, rule, budget, lemmas).run();
+Search search_fuse(const rule::RuleSet& rules, const rule::FuseRule& rule, const Budget& budget, SourceCache& cache,
+                   Lemmas& lemmas) {
+  return FuseSearch(rules, rule, budget, cache, lemmas).run();
 }
 
 }  // namespace fusewright::prove

@@ -10,6 +10,7 @@
 #include "fusewright/prove/mutate.hpp"
 #include "fusewright/rule/check.hpp"
 #include "fusewright/rule/parse.hpp"
+#include "src/prove/rewrite.hpp"
 
 namespace fusewright::prove {
 
@@ -17,14 +18,16 @@ namespace {
 
 namespace ast = rule::ast;
 
-/// What rules are written in: the operators and classes of all files, and the rules to break.
+/// What rules are written in, and the rules to break.
 struct Material {
-  std::vector<ast::File> words;                             ///< files with their declarations alone
+  std::shared_ptr<const ops::OpTable> table;                ///< with the operators of all files
+  std::vector<ast::File> words;                             ///< files with their classes alone
   std::vector<std::pair<std::size_t, ast::Item>> rewrites;  ///< file, rule
 };
 
 Result<Material> material_of(const rule::RuleSet& rules, const Options& options) {
   Material out;
+  out.table = rules.table;
   for (const SourcePtr& source : rules.sources) {
     FW_TRY(ast::File file, rule::parse_rules(source));
     const bool own = options.files.empty() || std::ranges::find(options.files, source->name) != options.files.end();
@@ -33,7 +36,7 @@ Result<Material> material_of(const rule::RuleSet& rules, const Options& options)
     words.layer = own ? 1 : 0;
     for (ast::Item& item : file.items) {
       const auto* rule = std::get_if<ast::RuleDecl>(&item.what);
-      if (std::holds_alternative<ast::OpDecl>(item.what) || std::holds_alternative<ast::ClassDecl>(item.what))
+      if (std::holds_alternative<ast::ClassDecl>(item.what))
         words.items.push_back(std::move(item));
       else if (rule != nullptr && !rule->fuse && own &&
                (options.only.empty() || std::ranges::find(options.only, rule->name.text) != options.only.end()))
@@ -44,45 +47,59 @@ Result<Material> material_of(const rule::RuleSet& rules, const Options& options)
   return out;
 }
 
-/// One mutant and where its rule stands.
+/// The mutants of one rule, and where it stands.
 struct Task {
   std::size_t file;
-  Mutant mutant;
+  std::vector<Mutant> mutants;
+  std::vector<std::optional<Verdict>> verdicts;  ///< by mutant; nothing where it is no rule at all
 };
 
-/// The verdict, or nothing where the mutant is no rule at all.
-std::optional<Verdict> prove_one(const Material& material, const Task& task, const Options& options) {
+std::optional<Verdict> prove_one(const Material& material, std::size_t file, const Mutant& mutant, const Budget& budget,
+                                 SourceCache& cache) {
   std::vector<ast::File> files = material.words;
   ast::Item item;
-  item.what = task.mutant.decl;
-  item.span = item.extent = task.mutant.decl.name.span;
-  files[task.file].items.push_back(std::move(item));
-  auto checked = rule::check_rules(files, ops::OpTable::builtin());
-  if (!checked) return std::nullopt;
-  Options own = options;
-  own.only = {task.mutant.rule};
-  own.files.clear();
-  own.threads = 1;
-  own.progress = nullptr;
-  auto verdicts = prove(std::make_shared<const rule::RuleSet>(*std::move(checked)), own);
-  if (!verdicts || verdicts->empty()) return std::nullopt;
-  return std::move((*verdicts)[0]);
+  item.what = mutant.decl;
+  item.span = item.extent = mutant.decl.name.span;
+  files[file].items.push_back(std::move(item));
+  const auto checked = rule::check_rules(files, *material.table);
+  if (!checked || checked->rewrites.empty()) return std::nullopt;
+  return prove_rewrite(*checked, 0, budget, cache);
+}
+
+/// Mutants of a rule ask for much the same ways to get values: they are proved one after the other, over one cache.
+Status prove_all_of(const Material& material, Task& task, const Budget& budget, MutantJournal* journal,
+                    const std::function<void()>& progress) {
+  SourceCache cache(*material.table);
+  for (std::size_t i = 0; i < task.mutants.size(); ++i) {
+    const std::string name = fmt::format("{} {}: {}", task.mutants[i].rule, i, task.mutants[i].change());
+    if (const Verdict* known = journal == nullptr ? nullptr : journal->find(name)) {
+      task.verdicts[i] = *known;
+    } else {
+      task.verdicts[i] = prove_one(material, task.file, task.mutants[i], budget, cache);
+      if (journal != nullptr && task.verdicts[i]) FW_TRY_STATUS(journal->add(name, *task.verdicts[i]));
+      cache.trim();
+    }
+    progress();
+  }
+  return {};
 }
 
 Status explain(std::vector<MutantOutcome>& outcomes, const std::vector<Explanation>& explanations) {
   std::map<std::string, std::string> reasons;
   for (const Explanation& e : explanations) reasons[e.mutant] = e.reason;
+  std::string wrong;
   for (MutantOutcome& outcome : outcomes) {
     const std::string name = outcome.rule + ": " + outcome.change;
     const auto reason = reasons.find(name);
     if (outcome.verdict.kind == Verdict::Kind::kProved) outcome.reason = "proved: " + outcome.verdict.theory;
     if (reason == reasons.end()) continue;
-    if (outcome.verdict.kind == Verdict::Kind::kRefuted) return fail("explained but refuted: " + name);
+    if (outcome.verdict.kind == Verdict::Kind::kRefuted) wrong += "\nexplained but refuted: " + name;
     if (outcome.reason.empty()) outcome.reason = reason->second;
     reasons.erase(reason);
   }
-  if (reasons.empty()) return {};
-  return fail("explained, but there is no such mutant: " + reasons.begin()->first);
+  for (const auto& [name, reason] : reasons) wrong += "\nexplained, but there is no such mutant: " + name;
+  if (wrong.empty()) return {};
+  return fail(wrong.substr(1));
 }
 
 std::string cell(std::string text) {
@@ -113,31 +130,39 @@ Result<std::vector<Explanation>> read_explanations(const SourcePtr& source) {
 }
 
 Result<std::vector<MutantOutcome>> prove_mutants(const rule::RuleSet& rules, const Options& options,
-                                                 const std::vector<Explanation>& explanations) {
+                                                 const std::vector<Explanation>& explanations, MutantJournal* journal) {
   FW_TRY(const Material material, material_of(rules, options));
   std::vector<Task> tasks;
-  for (const auto& [file, item] : material.rewrites)
-    for (Mutant& mutant : mutants_of(std::get<ast::RuleDecl>(item.what))) tasks.push_back({file, std::move(mutant)});
-  std::vector<std::optional<Verdict>> verdicts(tasks.size());
+  std::size_t all = 0;
+  for (const auto& [file, item] : material.rewrites) {
+    tasks.push_back({file, mutants_of(std::get<ast::RuleDecl>(item.what)), {}});
+    tasks.back().verdicts.resize(tasks.back().mutants.size());
+    all += tasks.back().mutants.size();
+  }
   std::atomic<std::size_t> next = 0, done = 0;
+  const auto progress = [&] {
+    if (options.progress) options.progress(++done, all);
+  };
+  std::vector<Status> written(tasks.size());
   tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
   arena.execute([&] {
     tbb::parallel_for(0, arena.max_concurrency(), [&](int) {
-      for (std::size_t i = next++; i < tasks.size(); i = next++) {
-        verdicts[i] = prove_one(material, tasks[i], options);
-        if (options.progress) options.progress(++done, tasks.size());
-      }
+      for (std::size_t i = next++; i < tasks.size(); i = next++)
+        written[i] = prove_all_of(material, tasks[i], options.budget, journal, progress);
     });
   });
+  for (Status& status : written) FW_TRY_STATUS(std::move(status));
   std::vector<MutantOutcome> out;
   std::map<std::string, int> same;  // changes of one name are numbered
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!verdicts[i]) continue;
-    std::string change = tasks[i].mutant.change();
-    const int times = ++same[tasks[i].mutant.rule + change];
-    if (times > 1) change += fmt::format(" (place {})", times);
-    out.push_back({tasks[i].mutant.rule, tasks[i].mutant.kind, std::move(change), *std::move(verdicts[i]), {}});
-  }
+  for (Task& task : tasks)
+    for (std::size_t i = 0; i < task.mutants.size(); ++i) {
+      if (!task.verdicts[i]) continue;
+      const Mutant& mutant = task.mutants[i];
+      std::string change = mutant.change();
+      const int times = ++same[mutant.rule + change];
+      if (times > 1) change += fmt::format(" (place {})", times);
+      out.push_back({mutant.rule, mutant.kind, std::move(change), *std::move(task.verdicts[i]), {}});
+    }
   FW_TRY_STATUS(explain(out, explanations));
   return out;
 }

@@ -11,6 +11,7 @@
 
 #include "src/prove/exhaust.hpp"
 #include "src/prove/fuse.hpp"
+#include "src/prove/rewrite.hpp"
 #include "src/prove/smt.hpp"
 #include "src/prove/values.hpp"
 
@@ -51,22 +52,8 @@ void prove_further(const rule::RuleSet& rules, const LoneRule& rule, Verdict& ve
   if (!verdict.theory.empty()) verdict.kind = Verdict::Kind::kProved;
 }
 
-void prove_rewrite(const rule::RuleSet& rules, std::size_t index, const Options& options, Verdict& verdict) {
-  const rule::RewriteRule& rule = rules.rewrites[index];
-  verdict.rule = rule.name;
-  verdict.span = rule.span;
-  verdict.exactness = rule::to_string(rule.exactness);
-  verdict.demands = demands(rule.exactness);
-  const Result<LoneRule> lone = compile_lone(rules, index);
-  if (!lone) {
-    verdict.reason = lone.error().diagnostics[0].message;
-    return;
-  }
-  settle(search_rewrite(rules, *lone, options.budget), verdict);
-  prove_further(rules, *lone, verdict);
-}
-
-void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& options, Verdict& verdict) {
+void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& options, SourceCache& cache,
+              Verdict& verdict) {
   const ops::OpId op(index);
   const ops::OpInfo& info = (*rules.table)[op];
   verdict.rule = info.name;
@@ -84,7 +71,7 @@ void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& opti
     // Terms of the body's form beside the body itself: what else does the recogniser take for it?
     Budget part = options.budget;
     part.terms_per_level /= 4;
-    const Search more = search_rewrite(rules, *recognise, part);
+    const Search more = search_rewrite(rules, *recognise, part, cache);
     search.instances += more.instances;
     search.refused += more.refused;
     search.sampled = search.sampled || more.sampled;
@@ -95,14 +82,14 @@ void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& opti
   if (recognise) prove_further(rules, *recognise, verdict);
 }
 
-void prove_fuse(const rule::RuleSet& rules, std::size_t index, const Options& options, Lemmas& lemmas,
-                Verdict& verdict) {
+void prove_fuse(const rule::RuleSet& rules, std::size_t index, const Options& options, SourceCache& cache,
+                Lemmas& lemmas, Verdict& verdict) {
   const rule::FuseRule& rule = rules.fuses[index];
   verdict.rule = rule.name;
   verdict.span = rule.span;
   verdict.exactness = rule::to_string(rule.exactness);
   verdict.demands = "a region's body read through its index maps has the values of its nodes, bit for bit";
-  settle(search_fuse(rules, rule, options.budget, lemmas), verdict);
+  settle(search_fuse(rules, rule, options.budget, cache, lemmas), verdict);
 }
 
 std::vector<Task> tasks_of(const rule::RuleSet& rules, const Options& options) {
@@ -159,6 +146,25 @@ class InOrder {
 
 }  // namespace
 
+Verdict prove_rewrite(const rule::RuleSet& rules, std::size_t index, const Budget& budget, SourceCache& cache) {
+  const auto start = std::chrono::steady_clock::now();
+  const rule::RewriteRule& rule = rules.rewrites[index];
+  Verdict verdict;
+  verdict.rule = rule.name;
+  verdict.span = rule.span;
+  verdict.exactness = rule::to_string(rule.exactness);
+  verdict.demands = demands(rule.exactness);
+  const Result<LoneRule> lone = compile_lone(rules, index);
+  if (lone) {
+    settle(search_rewrite(rules, *lone, budget, cache), verdict);
+    prove_further(rules, *lone, verdict);
+  } else {
+    verdict.reason = lone.error().diagnostics[0].message;
+  }
+  verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return verdict;
+}
+
 Result<std::vector<std::string>> names_to_prove(const rule::RuleSet& rules, const Options& options) {
   const std::vector<std::string> all = names_of(rules, tasks_of(rules, {}));
   for (const std::string& name : options.only) {
@@ -176,16 +182,17 @@ Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, c
   Lemmas lemmas(*rules, options.budget);
   InOrder in_order(verdicts, options.known);
   std::atomic<std::size_t> done = 0;
-  const auto decide = [&](std::size_t i) {
+  const auto decide = [&](std::size_t i, SourceCache& cache) {
     const auto start = std::chrono::steady_clock::now();
     Verdict& verdict = verdicts[i];
-    verdict.subject = tasks[i].subject;
     switch (tasks[i].subject) {
-      case Verdict::Subject::kRewrite: prove_rewrite(*rules, tasks[i].index, options, verdict); break;
-      case Verdict::Subject::kOp: prove_op(*rules, tasks[i].index, options, verdict); break;
-      case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, lemmas, verdict); break;
+      case Verdict::Subject::kRewrite: verdict = prove_rewrite(*rules, tasks[i].index, options.budget, cache); break;
+      case Verdict::Subject::kOp: prove_op(*rules, tasks[i].index, options, cache, verdict); break;
+      case Verdict::Subject::kFuse: prove_fuse(*rules, tasks[i].index, options, cache, lemmas, verdict); break;
     }
+    verdict.subject = tasks[i].subject;
     verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    cache.trim();
     in_order.reached(i);
     if (options.progress) options.progress(++done, tasks.size());
   };
@@ -196,7 +203,9 @@ Result<std::vector<Verdict>> prove(std::shared_ptr<const rule::RuleSet> rules, c
   std::atomic<std::size_t> next = 0;
   arena.execute([&] {
     tbb::parallel_for(0, arena.max_concurrency(), [&](int) {
-      for (std::size_t i = next++; i < tasks.size(); i = next++) decide((i + tasks.size() - fuses) % tasks.size());
+      SourceCache cache(*rules->table);
+      for (std::size_t i = next++; i < tasks.size(); i = next++)
+        decide((i + tasks.size() - fuses) % tasks.size(), cache);
     });
   });
   return verdicts;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "fusewright/interpret/error_model.hpp"
 #include "fusewright/interpret/evaluate.hpp"
@@ -48,34 +49,71 @@ struct Special {
   std::int64_t integer = 0;
 };
 
-/// @param weight  of a constant: where operators are regrouped, no zero that may stand below a fraction bar.
-std::vector<Special> special_values(DType dtype, const rule::Exactness& exactness, bool weight) {
-  std::vector<Special> out;
-  if (dtype == DType::kPred) return {{0, 0}, {0, 1}};
-  if (!ops::is_float(dtype)) {
-    const int bits = ops::bit_width(dtype);
-    if (bits <= 4) {  // all that there are
-      const std::int64_t first = ops::is_signed_integer(dtype) ? -(std::int64_t{1} << (bits - 1)) : 0;
-      for (std::int64_t v = 0; v < std::int64_t{1} << bits; ++v) out.push_back({0, first + v});
-      return out;
+/// What an operand's elements are set to.
+struct Specials {
+  std::vector<Special> finite, infinite;  ///< whatever the rule
+  std::vector<Special> beyond;            ///< just beyond the rule's own numbers, where its bounds may be
+};
+
+/// Magnitudes of the constants of one element in both sides, zero aside.
+std::set<double> magnitudes_in(const Graph& left, const Graph& right) {
+  std::set<double> out;
+  for (const Graph* graph : {&left, &right})
+    for (const graph::NodeId id : graph->entry_computation().nodes) {
+      if (graph->info(id).name != "constant") continue;
+      const Tensor& value = *(*graph)[id].attrs.get<ops::TensorHandle>("value");
+      if (value.elements() != 1 || !(ops::is_float(value.dtype) || ops::is_integer(value.dtype))) continue;
+      const double magnitude = std::fabs(ops::get_double(value, 0));
+      if (magnitude > 0 && std::isfinite(magnitude)) out.insert(magnitude);
     }
-    const std::int64_t top =
-        static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits) >> (ops::is_signed_integer(dtype) ? 1 : 0));
-    for (const std::int64_t v : {std::int64_t{0}, std::int64_t{1}, top, std::int64_t{2}}) out.push_back({0, v});
-    if (ops::is_signed_integer(dtype)) {
-      out.push_back({0, -1});
-      out.push_back({0, -top - 1});
-    }
+  return out;
+}
+
+Specials special_integers(DType dtype, const std::set<double>& magnitudes) {
+  constexpr double kLargestBound = 100;  // fits every integer of eight bits
+  Specials out;
+  const int bits = ops::bit_width(dtype);
+  const bool has_sign = ops::is_signed_integer(dtype);
+  if (bits <= 4) {  // all that there are
+    const std::int64_t first = has_sign ? -(std::int64_t{1} << (bits - 1)) : 0;
+    for (std::int64_t v = 0; v < std::int64_t{1} << bits; ++v) out.finite.push_back({0, first + v});
     return out;
   }
+  const std::int64_t top = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits) >> (has_sign ? 1 : 0));
+  for (const std::int64_t v : {std::int64_t{0}, std::int64_t{1}, top, std::int64_t{2}}) out.finite.push_back({0, v});
+  if (has_sign)
+    for (const std::int64_t v : {std::int64_t{-1}, -top - 1}) out.finite.push_back({0, v});
+  for (const double magnitude : magnitudes) {
+    if (magnitude < 2 || magnitude > kLargestBound) continue;
+    const auto above = static_cast<std::int64_t>(magnitude) + 1;
+    out.beyond.push_back({0, above});
+    if (has_sign) out.beyond.push_back({0, -above});
+  }
+  return out;
+}
+
+/// @param weight  of a constant: where operators are regrouped, no zero that may stand below a fraction bar.
+Specials special_values(DType dtype, const rule::Exactness& exactness, bool weight,
+                        const std::set<double>& magnitudes) {
+  if (dtype == DType::kPred) return {{{0, 0}, {0, 1}}, {}, {}};
+  if (!ops::is_float(dtype)) return special_integers(dtype, magnitudes);
+  Specials out;
   const ops::FloatFormat e = *ops::float_format(dtype);
-  for (const double v : {1.0, -1.0}) out.push_back({v, 0});
-  if (exactness.bitexact() || !weight)
-    for (const double v : {0.0, -0.0, e.smallest(), -e.smallest()}) out.push_back({v, 0});
+  const bool any = exactness.bitexact() || !weight;
+  for (const double v : {1.0, -1.0}) out.finite.push_back({v, 0});
+  if (any)
+    for (const double v : {0.0, -0.0, e.smallest(), -e.smallest()}) out.finite.push_back({v, 0});
   if (exactness.bitexact())
-    for (const double v : {e.greatest(), -e.greatest(), e.least_normal(), e.next_to_one()}) out.push_back({v, 0});
-  if (exactness.bitexact() || !weight)
-    for (const double v : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) out.push_back({v, 0});
+    for (const double v : {e.greatest(), -e.greatest(), e.least_normal(), e.next_to_one()})
+      out.finite.push_back({v, 0});
+  if (any)
+    for (const double v : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()})
+      out.infinite.push_back({v, 0});
+  for (const double magnitude : magnitudes) {
+    const double v = 1.25 * magnitude;
+    if (v < e.least_normal() || v * v * v > e.greatest()) continue;  // a product of a few does not overflow
+    for (const double sign : {1.0, -1.0}) out.beyond.push_back({sign * v, 0});
+  }
   return out;
 }
 
@@ -100,9 +138,17 @@ Result<Values> random_values(const Leaves& leaves, std::uint64_t seed) {
 /// One round of values at a time; nullopt behind the last.
 class Rounds {
  public:
-  Rounds(const Leaves& leaves, const rule::Exactness& exactness) : leaves_(leaves) {
-    for (std::size_t l = 0; l < leaves.types.size(); ++l)
-      specials_.push_back(special_values(leaves.types[l].dtype, exactness, l >= leaves.parameters));
+  Rounds(const Leaves& leaves, const rule::Exactness& exactness, const std::set<double>& magnitudes) : leaves_(leaves) {
+    for (std::size_t l = 0; l < leaves.types.size(); ++l) {
+      const auto [finite, infinite, beyond] =
+          special_values(leaves.types[l].dtype, exactness, l >= leaves.parameters, magnitudes);
+      pairs_.push_back(finite);
+      pairs_.back().insert(pairs_.back().end(), infinite.begin(), infinite.end());
+      specials_.push_back(finite);
+      specials_.back().insert(specials_.back().end(), beyond.begin(), beyond.end());
+      finite_.push_back(static_cast<std::int64_t>(specials_.back().size()));
+      specials_.back().insert(specials_.back().end(), infinite.begin(), infinite.end());
+    }
   }
 
   Result<std::optional<Values>> next() {
@@ -113,8 +159,7 @@ class Rounds {
     while (leaf_ < leaves_.types.size()) {
       const auto elements = ops::element_count(leaves_.types[leaf_].shape).value_or(0);
       const auto count = static_cast<std::int64_t>(specials_[leaf_].size());
-      const bool one_round = leaves_.elements > kFewElements && offset_ > 0;
-      if (elements == 0 || offset_ >= count || one_round) {
+      if (elements == 0 || offset_ >= count) {
         ++leaf_;
         offset_ = 0;
         continue;
@@ -122,21 +167,27 @@ class Rounds {
       FW_TRY(Values v, random_values(leaves_, 7));
       for (std::int64_t i = 0; i < elements; ++i)
         put(v[leaf_], i, specials_[leaf_][static_cast<std::size_t>((offset_ + i) % count)]);
-      offset_ += std::min(elements, count);
+      // Beside many elements one round of numbers, and one of infinities where that had none.
+      const std::int64_t begin = offset_, end = begin + std::min(elements, count);
+      if (leaves_.elements <= kFewElements)
+        offset_ = end;
+      else
+        offset_ = begin == 0 && end <= finite_[leaf_] ? finite_[leaf_] : count;
       return std::optional(std::move(v));
     }
     if (leaves_.types.size() != 2 || leaves_.elements != 2) return std::nullopt;
     const std::size_t pair = pair_++;
-    if (pair >= specials_[0].size() * specials_[1].size()) return std::nullopt;
+    if (pair >= pairs_[0].size() * pairs_[1].size()) return std::nullopt;
     FW_TRY(Values v, random_values(leaves_, 7));
-    put(v[0], 0, specials_[0][pair / specials_[1].size()]);
-    put(v[1], 0, specials_[1][pair % specials_[1].size()]);
+    put(v[0], 0, pairs_[0][pair / pairs_[1].size()]);
+    put(v[1], 0, pairs_[1][pair % pairs_[1].size()]);
     return std::optional(std::move(v));
   }
 
  private:
   const Leaves& leaves_;
-  std::vector<std::vector<Special>> specials_;  // by leaf
+  std::vector<std::vector<Special>> specials_, pairs_;  // by leaf
+  std::vector<std::int64_t> finite_;                    // by leaf: so many specials are numbers
   std::uint64_t random_ = 0;
   std::size_t leaf_ = 0, pair_ = 0;
   std::int64_t offset_ = 0;
@@ -273,7 +324,7 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
   Open open = open_zeros(left);
   const Open right_open = open_zeros(right);
   for (std::size_t k = 0; k < open.size() && k < right_open.size(); ++k) open[k] = open[k] || right_open[k];
-  Rounds rounds(leaves, sides.exactness);
+  Rounds rounds(leaves, sides.exactness, magnitudes_in(left, right));
   if (same_graph(left, right)) {  // one value, if they have any
     FW_TRY(const Values values, random_values(leaves, 7));
     if (!given.evaluated) FW_TRY_STATUS(interpret::evaluate(left, values));

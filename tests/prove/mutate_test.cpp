@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
 #include "fusewright/rule/check.hpp"
 #include "fusewright/rule/parse.hpp"
@@ -91,6 +93,45 @@ TEST_CASE("an explanation of what is refuted or does not exist is an error", "[p
   REQUIRE_FALSE(absent);
   CHECK(absent.error().diagnostics[0].message == "explained, but there is no such mutant: add-zero: other");
   CHECK_FALSE(read_explanations(source_of("explained", "add-zero has no reason\n")));
+}
+
+TEST_CASE("broken rules are taken over from a run that was interrupted", "[prove]") {
+  auto file = rule::parse_rules(source_of("test.fuse", kAddZero));
+  const auto set = rule::check_rules({*file}, ops::OpTable::builtin());
+  Options options;
+  options.budget = {60};
+  const std::string path = (std::filesystem::temp_directory_path() / "fusewright-mutants-test.jsonl").string();
+  std::filesystem::remove(path);
+  const auto lines = [&] {
+    std::vector<std::string> out;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+  };
+  const auto run = [&](const Budget& budget) {
+    auto journal = MutantJournal::open(path, *set, budget);
+    REQUIRE(journal);
+    auto out = prove_mutants(*set, options, {}, &*journal);
+    REQUIRE(out);
+    return *std::move(out);
+  };
+  const std::vector<MutantOutcome> first = run(options.budget);
+  REQUIRE(lines().size() == 4);  // a heading
+  {
+    // The first is known, told by its seconds; the second was cut off.
+    std::vector<std::string> known = lines();
+    const std::size_t at = known[1].find("\"seconds\":");
+    known[1].replace(at, known[1].find_first_of(",}", at) - at, "\"seconds\":1234.5");
+    std::ofstream(path) << known[0] << '\n' << known[1] << '\n' << known[2].substr(0, 40);
+  }
+  const std::vector<MutantOutcome> second = run(options.budget);
+  REQUIRE(lines().size() == 4);
+  CHECK(second[0].verdict.seconds == 1234.5);
+  CHECK(second[1].verdict.seconds != 1234.5);
+  CHECK(mutants_to_markdown(second) == mutants_to_markdown(first));
+  CHECK(run({61})[0].verdict.seconds != 1234.5);  // of another budget
+  std::filesystem::remove(path);
+  CHECK_FALSE(MutantJournal::open("/nowhere/mutants.jsonl", *set, options.budget));
 }
 
 }  // namespace fusewright::prove

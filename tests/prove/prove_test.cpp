@@ -107,6 +107,22 @@ TEST_CASE("reassociating allows rounding and nothing more", "[prove]") {
   CHECK(refuted("rewrite r exactness(reassociating) { match rsqrt(x * x + y)  to rsqrt(x * x) }"));
 }
 
+TEST_CASE("values lie beyond the bounds that a rule is written with", "[prove]") {
+  const std::string rule = "rewrite r exactness(reassociating) { match x * min(max(x + 3, 0), 6)  where is_float(x)  ";
+  CHECK(holds(rule + "to min(max(x + 3, 0), 6) * x }"));
+  CHECK(refuted(rule + "to x * min(max(x + 3, 0), 7) }"));
+  CHECK(refuted(rule + "to x * min(max(x + 3, 0), 5) }"));
+}
+
+TEST_CASE("infinities and NaN reach operands of fewer elements than there are special values", "[prove]") {
+  CHECK(refuted("rewrite r { match select(y == y, x, x + x)  where shape(x) == [3, 3], is_float(y)  to x }"));
+}
+
+TEST_CASE("narrow floats have axes of one element in ranks two and three", "[prove]") {
+  for (const std::string shape : {"[2, 1]", "[1, 2, 2]"})
+    CHECK(refuted("rewrite r { match x + x * y  where shape(x) == " + shape + ", bits(x) == 16, is_float(x)  to x }"));
+}
+
 TEST_CASE("a right side without a meaning is refuted", "[prove]") {
   const Verdict v = verdict_of("rewrite r { match reduce_sum(x, axes = a)  to reduce_sum(x, axes = a + a) }");
   REQUIRE(v.kind == Kind::kRefuted);

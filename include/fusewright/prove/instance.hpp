@@ -48,17 +48,22 @@ struct Instance {
 enum class Role : std::uint8_t { kData, kWeight, kSplat };
 std::map<std::string, Role> roles_of(const rule::RewriteRule& rule);
 
-/// What sources_of found before, for one rule: patterns ask for the same again and again.
+/// What sources_of found before: patterns ask for the same again and again, and so do rules like one another.
 class SourceCache {
  public:
   explicit SourceCache(const ops::OpTable& table) : table_(table) {}
   /// The reference stays valid. Not for symbolic extents, which are new each time.
   const Sources& sources(ops::OpId op, const ops::Type& wanted, std::uint32_t result, std::size_t operands,
                          const Space& space);
+  /// Forgets all where it has become large; call it where no reference is held.
+  void trim();
 
  private:
+  static constexpr std::size_t kMostWays = 200'000;
+
   const ops::OpTable& table_;
   std::map<std::string, Sources> found_;
+  std::size_t ways_ = 0;
 };
 
 /// Terms of one pattern.

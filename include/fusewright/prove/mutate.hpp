@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "fusewright/prove/journal.hpp"
 #include "fusewright/prove/prove.hpp"
 #include "fusewright/rule/ast.hpp"
 
@@ -37,9 +38,12 @@ Result<std::vector<Explanation>> read_explanations(const SourcePtr& source);
 
 /// Breaks every rewrite of the files in every way that mutants_of knows, and proves the mutants that check, each by
 /// itself. A solver's proof of a mutant is its explanation; all others that are not refuted need one.
-/// Errors: names in options that no rule has; explanations of mutants that do not exist or are refuted.
+/// @param journal  the outcomes that it has are not found out again, new ones are added; may be null.
+/// Errors: names in options that no rule has; explanations of mutants that do not exist or are refuted; a journal that
+/// cannot be written.
 Result<std::vector<MutantOutcome>> prove_mutants(const rule::RuleSet& rules, const Options& options,
-                                                 const std::vector<Explanation>& explanations);
+                                                 const std::vector<Explanation>& explanations,
+                                                 MutantJournal* journal = nullptr);
 
 /// docs/MUTATIONS.md: totals by kind, those that were not refuted with their reasons, then every mutant.
 std::string mutants_to_markdown(const std::vector<MutantOutcome>& outcomes);
