@@ -40,8 +40,8 @@ Result<const Inferred*> TermBuilder::infer(OpId op, AttrsId attrs, std::span<con
   for (const ops::Type& type : *results) entry.inferred.results.push_back(egraph_.intern(type));
   entry.inferred.pack =
       results->size() == 1 ? entry.inferred.results[0] : egraph_.intern(ops::Type::tuple(*std::move(results)));
-  by_hash_.emplace(hash, static_cast<std::uint32_t>(entries_.size()));
   entries_.push_back(std::move(entry));
+  by_hash_.emplace(hash, static_cast<std::uint32_t>(entries_.size() - 1));
   return &entries_.back().inferred;
 }
 

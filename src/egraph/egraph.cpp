@@ -106,6 +106,9 @@ ENodeId EGraph::add_result(EClassId pack, std::uint32_t k, TypeId type) {
 
 ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
                        TypeId type, bool commutes, std::uint32_t hash) {
+  const bool knows = facts_.may_know(op) || op == result_op();
+  const Fact fact = knows ? fact_of(op, attrs, operands) : Fact();
+  make_room(operands.size());
   const auto id = static_cast<std::uint32_t>(nodes_.size());
   const auto first = static_cast<std::uint32_t>(slots_.size());
   FW_CHECK(id < MatchWord::kSwapped && first + operands.size() < kNoSlot) << "e-graph full";
@@ -113,7 +116,7 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
   FW_CHECK(nodes_.back().arity == operands.size()) << "an operator of " << operands.size() << " operands";
   stamps_.push_back(round_);
   parents_.push_back(id);
-  facts_of_.push_back({});
+  facts_of_.push_back(fact);
   uses_.push_back({});
   operands_.append(operands.begin(), operands.end());
   for (const EClassId c : operands) {
@@ -140,10 +143,23 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
   current_changed_ = true;
   ++live_;
   ++classes_alive_;
-  if (facts_.may_know(op) || op == result_op()) facts_of_[id] = fact_of(ENodeId(id));
-  if (hashcons_.full()) grow_table();
   hashcons_.insert(hash, id);
   return ENodeId(id);
+}
+
+/// All that can fail of making a node comes before anything is changed.
+void EGraph::make_room(std::size_t arity) {
+  if (hashcons_.full()) grow_table();
+  nodes_.reserve_more(1);
+  stamps_.reserve_more(1);
+  parents_.reserve_more(1);
+  facts_of_.reserve_more(1);
+  uses_.reserve_more(1);
+  slots_.reserve_more(arity);
+  operands_.reserve_more(options_.record ? 2 * arity : arity);
+  if (!options_.record) return;
+  proof_.reserve_more(1);
+  makers_.reserve_more(1);
 }
 
 void EGraph::grow_table() {
@@ -151,24 +167,23 @@ void EGraph::grow_table() {
   hashcons_.reset(live_);
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const ENode& n = nodes_[i];
-    if (n.dead || i + 1 == nodes_.size()) continue;  // the newest is entered by its maker
+    if (n.dead) continue;
     hashcons_.insert(hash_key(n.op, n.attrs, operands(ENodeId(i)), n.commutes), i);
   }
 }
 
-Fact EGraph::fact_of(ENodeId n) {
-  const ENode& node = nodes_[n.index];
-  if (node.op == result_op())
-    return facts_of_[find_index(operands_[place(node)].index)].constant() ? Facts::constant() : Fact();
+Fact EGraph::fact_of(OpId op, AttrsId attrs, std::span<const EClassId> operands) {
+  if (op == result_op()) return facts_of_[find_index(operands[0].index)].constant() ? Facts::constant() : Fact();
   fact_scratch_.clear();
-  for (const EClassId c : operands(n)) fact_scratch_.push_back(facts_of_[find_index(c.index)]);
-  return facts_.of_node(node.op, attrs_[node.attrs], fact_scratch_);
+  for (const EClassId c : operands) fact_scratch_.push_back(facts_of_[find_index(c.index)]);
+  return facts_.of_node(op, attrs_[attrs], fact_scratch_);
 }
 
 EGraph::Union EGraph::unite(EClassId a, EClassId b, Reason reason) {
   std::uint32_t winner = find_index(a.index);
   std::uint32_t loser = find_index(b.index);
   if (winner == loser) return Union::kSame;
+  make_room_to_unite(winner, loser);
   if (nodes_[winner].type != nodes_[loser].type) {
     conflicts_.push_back({a, b, reason, true});
     return Union::kRefused;
@@ -208,13 +223,21 @@ EGraph::Union EGraph::unite(EClassId a, EClassId b, Reason reason) {
   return Union::kMerged;
 }
 
+/// All that can fail of a union comes before anything is changed.
+void EGraph::make_room_to_unite(std::uint32_t a, std::uint32_t b) {
+  stale_.reserve_more(std::max(uses_[a].count, uses_[b].count));
+  conflicts_.reserve_more(1);
+  changed_facts_.reserve_more(1);
+  if (options_.record) witnesses_.reserve(std::max(a, b) + std::size_t{1});
+}
+
 void EGraph::set_fact(std::uint32_t root, Fact fact, std::uint32_t witness) {
-  facts_of_[root] = fact;
+  changed_facts_.push_back(root);
   if (options_.record) {
     for (auto c = static_cast<std::uint32_t>(witnesses_.size()); c <= root; ++c) witnesses_.push_back(ENodeId(c));
     witnesses_[root] = ENodeId(witness);
   }
-  changed_facts_.push_back(root);
+  facts_of_[root] = fact;
 }
 
 void EGraph::rebuild() {
@@ -232,22 +255,25 @@ void EGraph::refresh_node(std::uint32_t id) {
   ENode& n = nodes_[id];
   if (n.dead) return;
   const std::span<EClassId> own(operands_.data() + place(n), n.arity);
+  scratch_.resize(own.size());
   bool moved = false;
-  for (EClassId& c : own) {
-    const std::uint32_t root = find_index(c.index);
-    moved |= root != c.index;
-    c = EClassId(root);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    scratch_[i] = EClassId(find_index(own[i].index));
+    moved |= scratch_[i] != own[i];
   }
   if (!moved) return;
-  stamps_[id] = round_;
-  const std::uint32_t hash = hash_key(n.op, n.attrs, own, n.commutes);
+  if (hashcons_.full()) grow_table();
+  const std::uint32_t hash = hash_key(n.op, n.attrs, scratch_, n.commutes);
   const TypeId type = n.type;
   const std::uint32_t twin =
-      hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, n.op, n.attrs, own, type); });
+      hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, n.op, n.attrs, scratch_, type); });
+  if (twin != NodeTable::kNone) make_room_to_unite(find_index(id), find_index(twin));
+  // From here on nothing fails.
+  std::ranges::copy(scratch_, own.begin());
+  stamps_[id] = round_;
   // Of two congruent nodes the older stays: it may be the model's own.
   if (twin == NodeTable::kNone || id < twin) {
     if (twin != NodeTable::kNone) nodes_[twin].dead = true;
-    if (hashcons_.full()) grow_table();  // may enter it once already, which does no harm
     hashcons_.insert(hash, id);
   }
   if (twin == NodeTable::kNone) return;
@@ -268,7 +294,8 @@ void EGraph::refresh_facts(std::uint32_t c) {
     stamps_[user] = round_;
     if (!facts_.may_know(nodes_[user].op) && nodes_[user].op != result_op()) continue;
     const std::uint32_t user_class = find_index(user);
-    const auto joined = facts_.join(facts_of_[user_class], fact_of(ENodeId(user)));
+    const auto joined =
+        facts_.join(facts_of_[user_class], fact_of(nodes_[user].op, nodes_[user].attrs, operands(ENodeId(user))));
     if (!joined) {
       conflicts_.push_back({EClassId(user), EClassId(user_class), {Reason::Kind::kCongruence, {}}, false});
     } else if (*joined != facts_of_[user_class]) {
@@ -304,6 +331,8 @@ Reason EGraph::proof_reason(EClassId term) const {
 ApplicationId EGraph::begin_application(PatternId pattern, std::span<const MatchWord> matched) {
   current_changed_ = false;
   if (!options_.record) return {};
+  applications_.reserve_more(1);
+  matched_.reserve_more(matched.size());
   current_ = ApplicationId(applications_.size());
   applications_.push_back(
       {pattern, static_cast<std::uint32_t>(matched_.size()), static_cast<std::uint32_t>(notes_.size())});
@@ -312,7 +341,7 @@ ApplicationId EGraph::begin_application(PatternId pattern, std::span<const Match
 }
 
 bool EGraph::end_application() {
-  if (options_.record && !current_changed_) {
+  if (current_.valid() && !current_changed_) {
     matched_.resize(applications_.back().first);
     notes_.resize(applications_.back().first_note);
     applications_.pop_back();

@@ -17,8 +17,8 @@ using match::TrieNode;
 
 namespace {
 
-// How many roots are tried between two looks at the clock.
-constexpr std::uint32_t kRootsPerPoll = 256;
+// How many nodes are tried between two looks at the clock.
+constexpr std::uint32_t kNodesPerPoll = 256;
 // How many combinations of matches of several roots are tried for each match that a rule may have.
 constexpr std::uint64_t kTriesPerMatch = 8;
 constexpr std::uint8_t kFar = 0xff;
@@ -85,7 +85,6 @@ struct Matcher::Run {
       const Stopwatch watch(m.seconds_[root]);
       for (const OpId op : program.op_sets[program.trie[root].instr.data].ops) {
         for (const ENodeId n : index.nodes_of_op(op)) {
-          poll();
           if (out.stopped) return;
           if (joining || is_candidate(n, program.trie[root].depth)) try_root(root, n);
         }
@@ -97,14 +96,18 @@ struct Matcher::Run {
       const std::uint64_t most =
           std::min(options.matches_per_rule, ~std::uint64_t{0} / kTriesPerMatch) * kTriesPerMatch;
       const Stopwatch watch(m.seconds_[pattern.code.back()]);
-      const auto take = [&](std::span<const MatchWord> record) { return found(id, record); };
+      const auto take = [&](std::span<const MatchWord> record) {
+        poll();
+        return found(id, record);
+      };
       if (!join(egraph, program, pattern, parts, most, take)) out.cut[pattern.rule.index] = true;
     }
   }
 
-  /// Now and then a look at the clock: a search of many matches from one root must not run past its limits either.
+  /// Now and then a look at the clock: a search of many matches from one root, or of very many nodes without any, must
+  /// not run past its limits either.
   void poll() {
-    if (++polled % kRootsPerPoll == 0 && options.poll && options.poll(bytes)) out.stopped = true;
+    if (++polled % kNodesPerPoll == 0 && options.poll && options.poll(bytes)) out.stopped = true;
   }
 
   /// A branch of the trie is dead where an operator that it needs does not occur.
@@ -292,6 +295,8 @@ struct Matcher::Run {
   }
 
   void choose(std::uint32_t at, ENodeId n, ENodeId result, bool fresh) {
+    poll();
+    if (out.stopped) return;
     const Instr& instr = program.trie[at].instr;
     const ENode& node = egraph[n];
     const auto operands = egraph.operands(n);
@@ -405,7 +410,6 @@ struct Matcher::Run {
     ++out.counts[id];
     out.records[id].append(record.begin(), record.end());
     bytes += record.size_bytes();
-    poll();
     return !out.stopped;
   }
 
@@ -426,7 +430,6 @@ struct Matcher::Run {
     matches.nodes.insert(matches.nodes.end(), nodes.begin(), nodes.begin() + info.nodes);
     matches.fresh.push_back(fresh ? 1 : 0);
     bytes += info.words * sizeof(MatchWord) + info.registers * sizeof(EClassId) + info.nodes * sizeof(ENodeId) + 1;
-    poll();
   }
 
   Matcher& m;

@@ -75,8 +75,9 @@ Fact Facts::splat(const Splat& value) {
   for (; begin != end; ++begin) {
     if (splats_[begin->second] == value) return {((begin->second + 1) << 1) | 1};
   }
-  splats_.push_back(value);
-  by_hash_.emplace(hash, static_cast<std::uint32_t>(splats_.size() - 1));
+  if (splats_.size() == splats_.capacity()) splats_.reserve(2 * splats_.size() + 8);
+  by_hash_.emplace(hash, static_cast<std::uint32_t>(splats_.size()));
+  splats_.push_back(value);  // has room: no value may get two numbers, nor an entry stand for none
   return {(static_cast<std::uint32_t>(splats_.size()) << 1) | 1};
 }
 

@@ -1,6 +1,9 @@
 #include "fusewright/saturate/saturate.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
 #include <numeric>
 
 #include "fusewright/saturate/apply.hpp"
@@ -30,6 +33,36 @@ class Runner {
         exhausted_(rewrites.size(), false) {}
 
   Result<Trace> run() {
+    try {
+      FW_TRY_STATUS(search());
+    } catch (const std::bad_alloc&) {
+      tidy_up();
+    }
+    trace_woken_rules();
+    if (trace_.stop_reasons.empty()) trace_.stop_reasons.push_back({});
+    const auto counts = matcher_.counts();
+    const auto searching = matcher_.seconds();
+    std::vector<double> seconds(searching.begin(), searching.end());
+    trace_.instructions.assign(counts.begin(), counts.end());
+    // Rules may have been compiled and not been asked any more.
+    seconds.resize(program_.trie.size(), 0);
+    trace_.instructions.resize(program_.trie.size());
+    trace_.asleep = waiting_.asleep();
+    std::ranges::sort(trace_.rules, {}, &RuleTrace::rule);
+    set_match_seconds(trace_, program_, seconds);
+    trace_.applications = egraph_.application_count();
+    trace_.bytes = egraph_.bytes();
+    report_conflicts();
+    trace_.seconds = seconds_since(start_);
+    return std::move(trace_);
+  }
+
+ private:
+  static constexpr std::uint32_t kUnused = 0xffffffffU;
+  // Kept back for what has to be done when there is no more.
+  static constexpr std::size_t kSpareBytes = std::size_t{1} << 20;
+
+  Status search() {
     egraph_.rebuild();
     std::uint32_t since = 0;
     while (!stopped_) {
@@ -42,21 +75,20 @@ class Runner {
       if (!stopped_ && !changed) break;
       since = egraph_.round();
     }
-    if (trace_.stop_reasons.empty()) trace_.stop_reasons.push_back({});
-    const auto counts = matcher_.counts();
-    trace_.instructions.assign(counts.begin(), counts.end());
-    trace_.asleep = waiting_.asleep();
-    std::ranges::sort(trace_.rules, {}, &RuleTrace::rule);
-    set_match_seconds(trace_, program_, matcher_.seconds());
-    trace_.applications = egraph_.application_count();
-    trace_.bytes = egraph_.bytes();
-    report_conflicts();
-    trace_.seconds = seconds_since(start_);
-    return std::move(trace_);
+    return {};
   }
 
- private:
-  static constexpr std::uint32_t kUnused = 0xffffffffU;
+  /// Memory ran out. By now the matches that were to be applied are gone; what was applied of them stays.
+  void tidy_up() {
+    spare_.reset();
+    index_ = {};
+    egraph_.end_application();
+    egraph_.rebuild();
+    stop(StopReason::Kind::kMemory, 0, static_cast<double>(egraph_.bytes()));
+    if (trace_.iterations.empty()) return;
+    trace_.iterations.back().nodes = egraph_.live_nodes();
+    trace_.iterations.back().classes = egraph_.class_count();
+  }
 
   /// @returns whether anything is new.
   Result<bool> iterate(std::uint32_t since) {
@@ -242,7 +274,11 @@ class Runner {
   std::vector<bool> exhausted_;  // by rule
   Clock::time_point start_ = Clock::now();
   bool stopped_ = false;
+  std::unique_ptr<std::byte[]> spare_ = std::make_unique_for_overwrite<std::byte[]>(kSpareBytes);
 };
+
+/// Made before it is needed: then it could not be.
+Error out_of_memory() { return fail(ErrorKind::kResource, "out of memory while the rules were applied").error(); }
 
 }  // namespace
 
@@ -258,18 +294,28 @@ std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& re
 
 Result<Trace> run(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,
                   const Options& options) {
-  return Runner(egraph, rewrites, program, options).run();
+  Error no_memory = out_of_memory();
+  try {
+    return Runner(egraph, rewrites, program, options).run();
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(std::move(no_memory));
+  }
 }
 
 Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule::RuleSet> rules,
                            const Options& options) {
   if (rules->table != graph.table) return fail("the rules are over another operator table than the graph");
-  const auto start = Clock::now();
-  Saturated out{egraph::from_graph(graph, {options.record}), std::move(rules), {}, {}};
-  const double import_seconds = seconds_since(start);
-  FW_TRY(out.trace, run(out.imported.egraph, out.rules->rewrites, out.program, options));
-  out.trace.import_seconds = import_seconds;
-  return out;
+  Error no_memory = out_of_memory();
+  try {
+    const auto start = Clock::now();
+    Saturated out{egraph::from_graph(graph, {options.record}), std::move(rules), {}, {}};
+    const double import_seconds = seconds_since(start);
+    FW_TRY(out.trace, run(out.imported.egraph, out.rules->rewrites, out.program, options));
+    out.trace.import_seconds = import_seconds;
+    return out;
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(std::move(no_memory));
+  }
 }
 
 }  // namespace fusewright::saturate

@@ -24,6 +24,7 @@ std::string to_string(const StopReason& reason) {
     case StopReason::Kind::kMatches: return "match limit of rule '" + reason.rule + "': " + numbers;
     case StopReason::Kind::kSeconds: return "time limit: " + numbers + " seconds";
     case StopReason::Kind::kBytes: return "memory limit: " + numbers + " bytes";
+    case StopReason::Kind::kMemory: return "out of memory: the e-graph holds " + number(reason.reached) + " bytes";
     case StopReason::Kind::kCancelled: return "cancelled";
   }
   return {};

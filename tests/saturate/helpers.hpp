@@ -103,15 +103,15 @@ inline bool equal(const Saturated& s, Value a, Value b) {
 }
 
 /// Every union that a rule made is proved anew.
-inline void check_replays(const Saturated& s) {
-  const egraph::EGraph& egraph = s.graph();
-  const auto apply = replayer(s.rules->rewrites, s.program);
+inline void check_replays(const egraph::EGraph& egraph, const match::Program& program,
+                          const std::vector<rule::RewriteRule>& rewrites) {
+  const auto apply = replayer(rewrites, program);
   for (std::size_t i = 1; i < egraph.node_count(); ++i) {
     const EClassId a(i);
     const EClassId b = egraph.find(a);
-    const egraph::Explanation why = egraph::explain(egraph, s.program, a, b);
-    CHECK(egraph::applications_between(egraph, s.program, a, b) == why.applications);
-    const Status status = egraph::replay(egraph, s.program, why, a, b, apply);
+    const egraph::Explanation why = egraph::explain(egraph, program, a, b);
+    CHECK(egraph::applications_between(egraph, program, a, b) == why.applications);
+    const Status status = egraph::replay(egraph, program, why, a, b, apply);
     if (!status) FAIL("term " << i << ": " << print_error(status.error()));
     EClassId at = a;
     for (const egraph::ProofStep& step : why.chain) {
@@ -121,6 +121,7 @@ inline void check_replays(const Saturated& s) {
     REQUIRE(at == b);
   }
 }
+inline void check_replays(const Saturated& s) { check_replays(s.graph(), s.program, s.rules->rewrites); }
 
 /// Whether the value is found equal to a result of this operator.
 inline bool has_operator(const Saturated& s, Value value, const std::string& name) {

@@ -72,6 +72,8 @@ struct EGraphOptions {
 ///
 /// Nodes are numbered in order of creation; node n founds class n. Between `unite` and `rebuild` find() is exact,
 /// congruence and hash-consing are not. Same calls, same numbers, on every machine.
+///
+/// A call that finds no memory throws std::bad_alloc and has done nothing; rebuild() goes on when it is called again.
 class EGraph {
  public:
   explicit EGraph(std::shared_ptr<const ops::OpTable> table, EGraphOptions options = {});
@@ -142,7 +144,7 @@ class EGraph {
   /// Calls `f(ENodeId, operand position)` for each live node that reads the class, in no stated but a fixed order.
   template <class F>
   void for_each_use(EClassId c, F&& f) const;
-  const std::vector<Conflict>& conflicts() const { return conflicts_; }
+  std::span<const Conflict> conflicts() const { return conflicts_; }
   std::size_t bytes() const;  ///< memory held by the arrays
 
   /// Rounds: nodes remember the last round in which they, or the class of an operand, changed.
@@ -154,7 +156,7 @@ class EGraph {
   bool records() const { return options_.record; }
   /// Nodes made and classes joined until end_application() are this application's doing.
   ApplicationId begin_application(PatternId pattern, std::span<const MatchWord> matched);
-  /// Forgets the application if it changed nothing. @returns whether it did.
+  /// Forgets the application if it changed nothing. @returns whether it did. Without an application, nothing happens.
   bool end_application();
   std::size_t application_count() const { return applications_.size(); }
   const Application& operator[](ApplicationId id) const { return applications_[id.index]; }
@@ -207,8 +209,10 @@ class EGraph {
   std::uint32_t hash_key(OpId op, AttrsId attrs, std::span<const EClassId> operands, bool commutes) const;
   ENodeId create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
                  TypeId type, bool commutes, std::uint32_t hash);
+  void make_room(std::size_t arity);
+  void make_room_to_unite(std::uint32_t a, std::uint32_t b);
   void note_difference(std::uint32_t node, std::span<const EClassId> operands);
-  Fact fact_of(ENodeId n);
+  Fact fact_of(OpId op, AttrsId attrs, std::span<const EClassId> operands);
   void set_fact(std::uint32_t root, Fact fact, std::uint32_t witness);
   void refresh_node(std::uint32_t node);
   void refresh_facts(std::uint32_t root);
@@ -241,7 +245,7 @@ class EGraph {
 
   NodeTable hashcons_;
   LargeVector<std::uint32_t> stale_;          // nodes with an operand class that was joined to another
-  std::vector<std::uint32_t> changed_facts_;  // classes that became known
+  LargeVector<std::uint32_t> changed_facts_;  // classes that became known
   std::vector<std::uint8_t> commutes_;        // by operator
   std::vector<EClassId> scratch_;
   std::vector<Fact> fact_scratch_;
@@ -260,7 +264,7 @@ class EGraph {
   LargeVector<MatchWord> matched_;
   LargeVector<Note> notes_;
   LargeVector<ENodeId> witnesses_;  // by canonical class, up to the last one that is not its own
-  std::vector<Conflict> conflicts_;
+  LargeVector<Conflict> conflicts_;
   ApplicationId current_;
   bool current_changed_ = false;
 };

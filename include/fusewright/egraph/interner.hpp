@@ -33,8 +33,8 @@ class Interner {
 
  private:
   IdType append(const Value& value) {
-    by_hash_.emplace(Hash{}(value), static_cast<std::uint32_t>(values_.size()));
-    values_.push_back(value);
+    values_.push_back(value);  // first: an entry must not be left that stands for nothing
+    by_hash_.emplace(Hash{}(value), static_cast<std::uint32_t>(values_.size() - 1));
     return IdType(values_.size() - 1);
   }
 

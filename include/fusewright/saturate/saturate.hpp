@@ -51,15 +51,16 @@ struct Saturated {
 /// Applies the rewrites of a rule set to the entry computation of a graph until nothing new comes of it or a limit is
 /// reached. Every match of an iteration is found before the first is applied, and from the second iteration on only
 /// matches that look at something new; so the outcome does not depend on the order of the rules, and the same input
-/// gives the same numbers. Errors: rules that cannot be compiled, or rules over another operator table than the
-/// graph's.
+/// gives the same numbers. Where memory runs out, what was found so far is the outcome, as with any limit. Errors:
+/// rules that cannot be compiled, or rules over another operator table than the graph's; kResource where there is no
+/// memory even for the graph itself.
 Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule::RuleSet> rules,
                            const Options& options);
 
 /// The rewrites that these options allow.
 std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& rewrites, const Options& options);
 
-/// The loop itself, on an e-graph that is there already.
+/// The loop itself, on an e-graph that is there already. After an error (kResource) the e-graph is of no use.
 /// @param rewrites  what RuleIds count; those that the options allow are applied.
 /// @param program   empty; gets the patterns of those rewrites whose operators all occur.
 Result<Trace> run(egraph::EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,

@@ -14,9 +14,9 @@
 namespace fusewright::saturate {
 
 struct StopReason {
-  enum class Kind : std::uint8_t { kSaturated, kNodes, kIterations, kMatches, kSeconds, kBytes, kCancelled };
+  enum class Kind : std::uint8_t { kSaturated, kNodes, kIterations, kMatches, kSeconds, kBytes, kMemory, kCancelled };
   Kind kind = Kind::kSaturated;
-  double limit = 0;  ///< as it was set: a count, seconds or bytes
+  double limit = 0;  ///< as it was set: a count, seconds or bytes; kMemory: none, the system has no more than `reached`
   double reached = 0;
   std::string rule;  ///< kMatches: the rule that found too many
 };

@@ -87,6 +87,7 @@ class LargeVector {
   void reserve(std::size_t count) {
     if (count > capacity_) grow_to(count);
   }
+  void reserve_more(std::size_t count) { reserve(size_ + count); }
 
  private:
   void swap(LargeVector& other) noexcept {
