@@ -66,7 +66,26 @@ double spread(KernelCost& cost, double compute, double memory, double share, con
   return one_core;
 }
 
+// An input that an earlier kernel left in cache, or an output, moves from the nearest level that can still hold it;
+// everything else goes to the last level.
+const MemoryLevel& level_for(const Device& device, std::int64_t bytes, bool in_cache) {
+  if (in_cache)
+    for (const MemoryLevel& level : device.memory)
+      if (level.bytes == 0 || 2 * bytes <= level.bytes) return level;
+  return device.memory.back();
+}
+
 }  // namespace
+
+double transfer_seconds(std::int64_t bytes, bool in_cache, const Device& device) {
+  return static_cast<double>(bytes) / level_for(device, bytes, in_cache).bytes_per_second;
+}
+
+double least_seconds(double compute, double memory, const Device& device) {
+  KernelCost cost;
+  spread(cost, compute, memory, 1, device);
+  return device.launch_seconds + cost.launch + std::max(cost.compute, cost.memory);
+}
 
 double arithmetic_seconds(const Region& region, const Device& device) {
   double seconds = 0;
@@ -83,18 +102,12 @@ double arithmetic_seconds(const Region& region, const Device& device) {
 
 namespace {
 
-// Each tensor moves from the nearest level that can still hold it: an input that an earlier kernel left in cache, an
-// output that fits one; everything else goes to the last level. Bytes by level.
+// Bytes by level.
 std::vector<double> traffic(const Region& region, const Device& device, const std::vector<bool>& input_in_cache) {
-  const auto level_for = [&](std::int64_t bytes, bool hot) -> const MemoryLevel& {
-    if (hot)
-      for (const MemoryLevel& level : device.memory)
-        if (level.bytes == 0 || 2 * bytes <= level.bytes) return level;
-    return device.memory.back();
-  };
   std::vector<double> bytes_at(device.memory.size(), 0);
   const auto add = [&](std::int64_t bytes, bool hot) {
-    bytes_at[static_cast<std::size_t>(&level_for(bytes, hot) - device.memory.data())] += static_cast<double>(bytes);
+    bytes_at[static_cast<std::size_t>(&level_for(device, bytes, hot) - device.memory.data())] +=
+        static_cast<double>(bytes);
   };
   const std::vector<std::int64_t> inputs = region::planned_inputs_bytes(region);
   for (std::size_t c = 0; c < inputs.size(); ++c) add(inputs[c], c < input_in_cache.size() && input_in_cache[c]);

@@ -37,6 +37,10 @@ bool Evaluator::is_scalar_constant(Value v) const {
   return graph_.info(v.node).name == "constant" && graph_.type(v).shape.empty();
 }
 
+bool Evaluator::in_cache(Value v) const {
+  return !facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter";
+}
+
 bool Evaluator::Marks::add(NodeId node) {
   if (mark_[node.index] == now_) return false;
   mark_[node.index] = now_;
@@ -222,8 +226,7 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
   const Result<region::Region> region = plan::make_region(graph_, nodes, inputs, outputs);
   if (!region) return std::unexpected(Refused{plan::Cut::Why::kTemplate, region.error().diagnostics.front().message});
   std::vector<bool> hot;
-  for (const Value v : inputs)
-    hot.push_back(!facts_.load_time[v.node.index] && graph_.info(v.node).name != "parameter");
+  for (const Value v : inputs) hot.push_back(in_cache(v));
   Cheapest cheapest(*region, device_, std::move(hot), offers.refused);
   for (const Offer& offer : offers.list) {
     if (offer.rule != nullptr && offer.rule->kernel) {

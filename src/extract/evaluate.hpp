@@ -92,6 +92,8 @@ class Evaluator {
   /// Of a node that is stored, the results that anybody reads.
   std::vector<Value> stored_values(NodeId node) const;
   bool is_scalar_constant(Value v) const;
+  /// Whether a kernel of the plan makes it, just before it is read.
+  bool in_cache(Value v) const;
 
  private:
   /// A way to make one kernel of a set of nodes, if a template fits.

@@ -4,6 +4,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "least.hpp"
+
 namespace fusewright::extract {
 
 std::vector<NodeId> Window::members(NodeSet set) const {
@@ -74,19 +76,11 @@ class Solver {
       : w_(window),
         evaluator_(evaluator),
         graph_(graph),
-        launch_seconds_(device.launch_seconds),
+        least_work_(window, evaluator, graph, device),
         charge_(worthwhile * window.seconds),
         all_((ChoiceSet(1) << window.choices.size()) - 1),
         best_(static_cast<std::size_t>(all_) + 1),
-        rest_(best_.size(), -1) {
-    double fastest = 0;  // bytes a second
-    for (const cost::MemoryLevel& level : device.memory) fastest = std::max(fastest, level.bytes_per_second);
-    for (const std::vector<Value>& values : w_.values) {
-      double bytes = 0;
-      for (const Value v : values) bytes += static_cast<double>(ops::byte_size(graph_.type(v)));
-      storing_.push_back(bytes / fastest);
-    }
-  }
+        rest_(best_.size(), -1) {}
 
   std::vector<Piece> run() {
     best_[0].cost = 0;
@@ -129,7 +123,15 @@ class Solver {
     const NodeSet cone = w_.cone(stored, there);
     const double before = so_far + charged(cone);
     const auto too_dear = [&](double cost) { return cost >= next.cost || cost + later >= least_; };
-    if (!may_follow(cone, there) || too_dear(before + at_least(cone, stored)) || too_dear(before + least(cone))) return;
+    if (!may_follow(cone, there)) return;
+    if ((cone & ~w_.views) != 0) {
+      Cone& known = known_cone(cone);
+      if (too_dear(before + kEqual * least_work_.seconds(known.work, stored))) return;
+      // A kernel takes no less time for storing more, and what a template cannot store it cannot store with more.
+      if (known.seconds < 0)
+        known.seconds = evaluator_.admits(w_.members(cone)) ? price(cone, ends(cone)).seconds : kUnreached;
+      if (too_dear(before + known.seconds)) return;
+    }
     const Part& part = price(cone, stored);
     if (part.price != nullptr && before + part.seconds < next.cost)
       next = {before + part.seconds, there, part.price, cone};
@@ -145,15 +147,6 @@ class Solver {
   // another plan with as many must earn its being another one.
   double charged(NodeSet kernel) const { return charge_ * static_cast<double>(1 + std::popcount(kernel & ~w_.free)); }
 
-  // Launched, and all of it computed and stored.
-  double at_least(NodeSet cone, ChoiceSet stored) const {
-    if ((cone & ~w_.views) == 0) return 0;
-    double arithmetic = 0, moved = 0;
-    each(cone, [&](std::uint32_t n) { arithmetic += w_.arithmetic[n]; });
-    each(stored, [&](std::uint32_t c) { moved += storing_[c]; });
-    return launch_seconds_ + std::max(arithmetic, moved);
-  }
-
   // What is still to be done costs at least this where these are stored.
   double rest(ChoiceSet there) {
     double& known = rest_[there];
@@ -161,13 +154,18 @@ class Solver {
     const ChoiceSet missing = w_.needed & ~there;
     if (missing == 0) return known = 0;
     const NodeSet cone = w_.cone(missing, there);
-    return known = charged(cone) + at_least(cone, missing);
+    known = charged(cone);
+    if ((cone & ~w_.views) != 0) known += kEqual * least_work_.seconds(least_work_.work(cone, missing), missing);
+    return known;
   }
 
-  // A kernel takes no less time for storing more, and what a template cannot store it cannot store with more.
-  double least(NodeSet cone) {
-    const auto [at, fresh] = least_of_.try_emplace(cone);
-    if (fresh) at->second = evaluator_.admits(w_.members(cone)) ? price(cone, ends(cone)).seconds : kUnreached;
+  struct Cone {  // what a kernel computes, whatever of it is stored
+    Least::Work work;
+    double seconds = -1;  // negative: not yet known
+  };
+  Cone& known_cone(NodeSet nodes) {
+    const auto [at, fresh] = cones_.try_emplace(nodes);
+    if (fresh) at->second.work = least_work_.work(nodes, ends(nodes));
     return at->second;
   }
 
@@ -192,14 +190,14 @@ class Solver {
   const Window& w_;
   Evaluator& evaluator_;
   const Graph& graph_;
-  const double launch_seconds_, charge_;
+  Least least_work_;
+  const double charge_;
   const ChoiceSet all_;
-  std::vector<Step> best_;       // by what is stored
-  std::vector<double> rest_;     // likewise; negative: not yet known
-  std::vector<double> storing_;  // by choice: seconds at the least
+  std::vector<Step> best_;    // by what is stored
+  std::vector<double> rest_;  // likewise; negative: not yet known
   std::map<std::pair<NodeSet, ChoiceSet>, Part> parts_;
-  std::unordered_map<NodeSet, double> least_of_;  // by what a kernel computes: its seconds, whatever it stores
-  double least_ = 0;                              // that a plan must be cheaper than
+  std::unordered_map<NodeSet, Cone> cones_;
+  double least_ = 0;  // that a plan must be cheaper than
 };
 
 }  // namespace

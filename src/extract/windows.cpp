@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <bit>
 
+#include "fusewright/graph/algorithms.hpp"
+#include "fusewright/support/check.hpp"
+
 namespace fusewright::extract {
 
 namespace {
 
 constexpr std::uint32_t kNone = Window::kNone;
+constexpr std::uint64_t kRanksApart = std::uint64_t(1) << 32;
 constexpr int kNext = 2;  // kernels behind one in the model that are tried beside it, though they share nothing
 
 bool in_registers(ops::OpClass c) { return c == ops::OpClass::kElementwise || c == ops::OpClass::kMovement; }
@@ -30,8 +34,7 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const Landmarks
       writer_(graph.nodes.size(), kNone),
       readers_(graph.nodes.size()),
       computed_in_(graph.nodes.size()),
-      arithmetic_(graph.nodes.size(), -1),
-      spans_(uses) {
+      arithmetic_(graph.nodes.size(), -1) {
   for (std::uint32_t k = 0; k < kernels_.size(); ++k)
     if (kernels_[k].alive) enter(k);
   // What a body reads from outside is read by the operator that owns it.
@@ -39,6 +42,7 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const Landmarks
     for (const NodeId r : uses.readers(id))
       if (!graph[r].computations.empty())
         readers_[id.index].insert(computed_in_[r.index].begin(), computed_in_[r.index].end());
+  rank_all();
 }
 
 void WindowSearch::enter(std::uint32_t kernel) {
@@ -47,7 +51,6 @@ void WindowSearch::enter(std::uint32_t kernel) {
   for (const Value v : k.inputs) readers_[v.node.index].insert(kernel);
   for (const NodeId n : k.nodes) computed_in_[n.index].insert(kernel);
   by_position_.emplace(uses_.position(k.nodes.front()), kernel);
-  spans_.note(kernel, k);
   form_.resize(kernels_.size());
   form_[kernel] = SignatureHash()(evaluator_.signature(k.nodes, k.outputs));
 }
@@ -60,7 +63,56 @@ void WindowSearch::leave(std::uint32_t kernel) {
   by_position_.erase({uses_.position(k.nodes.front()), kernel});
   k.alive = false;
   k.nodes.clear();
-  spans_.note(kernel, k);
+}
+
+std::vector<std::uint32_t> WindowSearch::in_order(const std::vector<std::uint32_t>& some) const {
+  std::unordered_map<std::uint32_t, std::size_t> place;
+  for (const std::uint32_t k : some) place.emplace(k, place.size());
+  std::vector<std::pair<std::size_t, std::size_t>> edges;
+  for (const std::uint32_t k : some)
+    for (const Value v : kernels_[k].outputs)
+      for (const std::uint32_t reader : readers_[v.node.index])
+        if (const auto at = place.find(reader); at != place.end() && reader != k)
+          edges.emplace_back(place.at(k), at->second);
+  const auto order = graph::stable_order(some.size(), std::move(edges));
+  FW_CHECK(order.has_value()) << "kernels depend on each other in a circle";
+  std::vector<std::uint32_t> out;
+  for (const std::size_t i : *order) out.push_back(some[i]);
+  return out;
+}
+
+void WindowSearch::rank_all() {
+  std::vector<std::uint32_t> all;
+  for (const auto& [position, k] : by_position_) all.push_back(k);
+  by_rank_.clear();
+  rank_.resize(kernels_.size());
+  std::uint64_t rank = 0;
+  for (const std::uint32_t k : in_order(all)) by_rank_.emplace(rank_[k] = rank += kRanksApart, k);
+}
+
+// Only what stands between the kernels that were replaced may have to change places.
+void WindowSearch::rank_anew(const std::vector<std::uint32_t>& gone, std::uint32_t first_new) {
+  std::uint64_t first = ~std::uint64_t(0), last = 0;
+  for (const std::uint32_t k : gone) {
+    first = std::min(first, rank_[k]);
+    last = std::max(last, rank_[k]);
+    by_rank_.erase({rank_[k], k});
+  }
+  std::vector<std::uint32_t> between;
+  for (std::uint32_t k = first_new; k < kernels_.size(); ++k) between.push_back(k);
+  auto at = by_rank_.lower_bound({first, 0});
+  while (at != by_rank_.end() && at->first < last) {
+    between.push_back(at->second);
+    at = by_rank_.erase(at);
+  }
+  const std::uint64_t end = at != by_rank_.end() ? at->first : last + kRanksApart;
+  if (end - first < between.size()) return rank_all();
+  rank_.resize(kernels_.size());
+  const std::uint64_t apart = (end - first) / between.size();
+  for (const std::uint32_t k : in_order(between)) {
+    by_rank_.emplace(rank_[k] = first, k);
+    first += apart;
+  }
 }
 
 // A reshape alone is a view of what it reads.
@@ -107,9 +159,7 @@ std::vector<std::vector<std::uint32_t>> WindowSearch::windows_around(std::uint32
 
 // What a window looks like: its kernels, what they share, and what is read outside. Blocks that a model repeats have
 // windows of one form, and what could not be made better in the first is not tried again.
-std::uint64_t WindowSearch::form(std::vector<std::uint32_t> window) const {
-  std::ranges::sort(window, {},
-                    [&](std::uint32_t k) { return std::pair(uses_.position(kernels_[k].nodes.front()), k); });
+std::uint64_t WindowSearch::form(const std::vector<std::uint32_t>& window) const {
   std::vector<NodeId> shared;
   const auto number = [&](NodeId node) {
     const auto at = static_cast<std::uint64_t>(std::ranges::find(shared, node) - shared.begin());
@@ -197,28 +247,25 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
     if ((w.needed & w.bit(from)) == 0) continue;
     const Landmarks::Set known = depend_on(from, w, inside);
     open.clear();
-    std::uint32_t last = 0;
+    std::uint64_t last = 0;
     for (const Outer& outer : read) {
       if ((known & landmarks_.before(outer.tensor)).any()) {
         w.after[outer.node] |= w.bit(from);
         continue;
       }
       open.push_back(outer);
-      last = std::max(last, uses_.position(outer.tensor));
+      last = std::max(last, rank_[outer.kernel]);
     }
     if (open.empty()) continue;
-    last = spans_.reach(last);
-    if (uses_.position(w.nodes[from]) > last) continue;
     ++searches_;
     std::vector<NodeId> stack{w.nodes[from]};
     while (!stack.empty()) {
       const NodeId at = stack.back();
       stack.pop_back();
       for (const std::uint32_t r : readers_[at.index]) {
-        if (inside.contains(r) || seen_[r] == searches_) continue;
+        if (rank_[r] > last || seen_[r] == searches_ || inside.contains(r)) continue;
         seen_[r] = searches_;
-        for (const Value v : kernels_[r].outputs)
-          if (uses_.position(v.node) <= last) stack.push_back(v.node);
+        for (const Value v : kernels_[r].outputs) stack.push_back(v.node);
       }
     }
     for (const Outer& outer : open)
@@ -297,6 +344,7 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
   for (const std::uint32_t n : w.choices)
     if (writer_[w.nodes[n].index] != kNone) stored.insert(w.nodes[n]);
   for (const std::uint32_t id : ids) leave(id);
+  const auto first_new = static_cast<std::uint32_t>(kernels_.size());
   for (Kernel& kernel : better) {
     for (const Value v : kernel.outputs)
       if (!stored.contains(v.node))
@@ -307,6 +355,7 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
     kernels_.push_back(std::move(kernel));
     enter(static_cast<std::uint32_t>(kernels_.size() - 1));
   }
+  rank_anew(ids, first_new);
   return true;
 }
 
@@ -314,8 +363,11 @@ std::string WindowSearch::run(const FusionOptions& options) {
   Budget budget(evaluator_, options);
   for (std::uint32_t k = 0; k < kernels_.size(); ++k) {  // grows: what gets better is looked at again
     if (!kernels_[k].alive || !kernels_[k].unsupported.empty()) continue;
-    for (const auto& ids : windows_around(k)) {
+    for (auto& ids : windows_around(k)) {
       if (!kernels_[k].alive) break;
+      // As they stand in the model, in every block that it repeats.
+      std::ranges::sort(ids, {},
+                        [&](std::uint32_t id) { return std::pair(uses_.position(kernels_[id].nodes.front()), id); });
       const std::uint64_t looks = form(ids);
       if (hopeless_.contains(looks)) continue;
       if (std::string reason = budget.spent(); !reason.empty()) return reason;

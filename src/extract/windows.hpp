@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "landmarks.hpp"
-#include "spans.hpp"
 #include "window.hpp"
 
 namespace fusewright::extract {
@@ -31,7 +30,7 @@ class WindowSearch {
 
  private:
   std::vector<std::vector<std::uint32_t>> windows_around(std::uint32_t kernel) const;
-  std::uint64_t form(std::vector<std::uint32_t> window) const;
+  std::uint64_t form(const std::vector<std::uint32_t>& window) const;
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
   void choose(Window& w) const;
   Landmarks::Set depend_on(std::uint32_t node, const Window& w, const std::set<std::uint32_t>& inside) const;
@@ -43,6 +42,10 @@ class WindowSearch {
   double arithmetic(NodeId node);
   void enter(std::uint32_t kernel);
   void leave(std::uint32_t kernel);
+  /// Of these kernels, each behind those that it reads from, else as they come.
+  std::vector<std::uint32_t> in_order(const std::vector<std::uint32_t>& some) const;
+  void rank_all();
+  void rank_anew(const std::vector<std::uint32_t>& gone, std::uint32_t first_new);
 
   const Graph& graph_;
   const Uses& uses_;
@@ -57,9 +60,11 @@ class WindowSearch {
   std::vector<std::set<std::uint32_t>> computed_in_;               // by node
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
   std::vector<double> arithmetic_;  // by node: seconds, no kernel takes less; negative: not yet known
-  Spans spans_;
-  std::vector<std::uint64_t> form_;             // by kernel: its signature's hash
-  std::unordered_set<std::uint64_t> hopeless_;  // forms of windows that cannot be made better
+  // Kernels have smaller ranks than those that read from them, so that what depends on what is looked for in between.
+  std::vector<std::uint64_t> rank_;                            // by kernel
+  std::set<std::pair<std::uint64_t, std::uint32_t>> by_rank_;  // (rank, kernel)
+  std::vector<std::uint64_t> form_;                            // by kernel: its signature's hash
+  std::unordered_set<std::uint64_t> hopeless_;                 // forms of windows that cannot be made better
   std::unordered_map<Signature, std::vector<Piece>, SignatureHash> found_;
   std::vector<std::uint32_t> seen_;  // by kernel: the search that saw it last
   std::uint32_t searches_ = 0;

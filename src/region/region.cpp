@@ -1,5 +1,7 @@
 #include "fusewright/region/region.hpp"
 
+#include "fusewright/region/needs.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,27 +81,22 @@ std::vector<std::uint32_t> use_counts(const Region& region) {
   return uses;
 }
 
-namespace {
-
-// How many elements of an operand are needed when `needed` elements of the result are: operators that pick elements
-// pass the count on, those that combine many need everything.
-std::int64_t needed_of_operand(const RegionValue& v, const RegionValue& operand, std::size_t position,
-                               std::int64_t needed) {
-  const std::int64_t all = operand.elements();
-  switch (v.op_class) {
-    case ops::OpClass::kElementwise:
-    case ops::OpClass::kMovement: return std::min(all, needed);
-    case ops::OpClass::kIndexing:
-      if (v.op_name == "take" || v.op_name == "take_along" || v.op_name == "gather" || v.op_name == "dynamic_slice")
-        return position == 0 ? std::min(all, needed) : all;
-      return all;
-    case ops::OpClass::kReduction: {
-      const std::int64_t results = std::max<std::int64_t>(1, v.elements());
-      return std::min(all, needed * std::max<std::int64_t>(1, all / results));
+Needs needs_of(ops::OpClass op_class, std::string_view op, std::size_t operand, std::int64_t operand_elements,
+               std::int64_t result_elements) {
+  switch (op_class) {
+    case ops::OpClass::kElementwise: return {1, true};
+    case ops::OpClass::kMovement: return {1, false};
+    case ops::OpClass::kIndexing: {
+      const bool picks = op == "take" || op == "take_along" || op == "gather" || op == "dynamic_slice";
+      return {picks && operand == 0 ? 1 : 0, false};
     }
-    default: return all;
+    case ops::OpClass::kReduction:
+      return {std::max<std::int64_t>(1, operand_elements / std::max<std::int64_t>(1, result_elements)), false};
+    default: return {};
   }
 }
+
+namespace {
 
 std::vector<std::int64_t> needed_elements(const Region& region) {
   std::vector<std::int64_t> needed(region.values.size(), 0);
@@ -109,11 +106,9 @@ std::vector<std::int64_t> needed_elements(const Region& region) {
     if (needed[i] == 0) continue;
     for (std::size_t k = 0; k < v.operands.size(); ++k) {
       const RegionValue& operand = region[v.operands[k]];
-      // Several readers of parts may need different parts: their sum, and never more than the whole.
+      const Needs needs = needs_of(v.op_class, v.op_name, k, operand.elements(), v.elements());
       std::int64_t& total = needed[v.operands[k].index];
-      const std::int64_t more = needed_of_operand(v, operand, k, needed[i]);
-      const bool picks = v.op_class != ops::OpClass::kElementwise && more < operand.elements();
-      total = std::min(operand.elements(), picks ? total + more : std::max(total, more));
+      total = needs.add(operand.elements(), total, needed[i]);
     }
   }
   return needed;

@@ -43,6 +43,12 @@ std::vector<std::string> device_names(const std::string& folder);
 /// contractions at their own rate, everything else at the rate of simple operations. No kernel takes less.
 double arithmetic_seconds(const region::Region& region, const Device& device);
 
+/// Seconds that a tensor takes to be written, or to be read by a later kernel, at full bandwidth. What no kernel of the
+/// plan has made (not `in_cache`) comes from the last level.
+double transfer_seconds(std::int64_t bytes, bool in_cache, const Device& device);
+/// Seconds that no kernel goes below whose arithmetic and transfers take so long on the whole machine, launch included.
+double least_seconds(double compute, double memory, const Device& device);
+
 /// What one kernel costs and why.
 struct KernelCost {
   double seconds = 0;
