@@ -45,18 +45,32 @@ std::vector<std::uint32_t> Grouping::consumers(NodeId node) const {
   return groups;
 }
 
-const std::vector<std::uint32_t>& Grouping::readers(std::uint32_t group) const {
-  readers_.resize(members_.size());
-  auto& [known_at, out] = readers_[group];
-  if (known_at == changes_) return out;
-  known_at = changes_;
-  out.clear();
+// What is computed in other groups too is waited for by none.
+const Grouping::Around& Grouping::around(std::uint32_t group) const {
+  if (around_.size() < members_.size()) around_.resize(members_.size());
+  Around& out = around_[group];
+  if (out.known) return out;
+  out = {};
+  out.known = true;
   for (const NodeId node : members_[group].nodes) {
+    out.before |= landmarks_.before(node);
+    if (groups_of_[node.index].size() == 1) out.behind |= landmarks_.behind(node);
     if (facts_.duplicated[node.index]) continue;
     for (const NodeId reader : uses_.readers(node))
       for (const std::uint32_t c : groups_of_[reader.index])
-        if (c != group) out.push_back(c);
+        if (c != group) out.readers.push_back(c);
   }
+  sort_distinct(out.readers);
+  return out;
+}
+
+std::vector<std::uint32_t> Grouping::writers(std::uint32_t group) const {
+  std::vector<std::uint32_t> out;
+  for (const NodeId node : members_[group].nodes)
+    for (const Value operand : graph_[node].operands)
+      if (operand.valid() && !facts_.duplicated[operand.node.index])
+        for (const std::uint32_t w : groups_of_[operand.node.index])
+          if (w != group) out.push_back(w);
   sort_distinct(out);
   return out;
 }
@@ -113,19 +127,12 @@ void Grouping::decline(NodeId node, NodeId reader, Why why, std::string reason, 
   declined_.push_back({{node, 0}, reader, why, std::move(reason), fused, cut});
 }
 
-// Whether one of the groups depends on another through a landmark that none of them computes. What is computed in other
-// kernels too is not waited for.
+// Whether one of the groups depends on another through a landmark that none of them computes.
 bool Grouping::surely_depend(const std::vector<std::uint32_t>& groups) const {
-  std::vector<Landmarks::Set> behind(groups.size()), before(groups.size());
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    for (const NodeId n : members_[groups[i]].nodes) {
-      if (groups_of_[n.index].size() == 1) behind[i] |= landmarks_.behind(n);
-      before[i] |= landmarks_.before(n);
-    }
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    for (std::size_t k = 0; k < groups.size(); ++k) {
-      if (i == k) continue;
-      Landmarks::Set between = behind[i] & before[k];
+  for (const std::uint32_t a : groups)
+    for (const std::uint32_t b : groups) {
+      if (a == b) continue;
+      Landmarks::Set between = around(a).behind & around(b).before;
       if (between.none()) continue;
       for (const std::uint32_t g : groups)
         for (const NodeId n : members_[g].nodes) landmarks_.remove(n, between);
@@ -134,22 +141,17 @@ bool Grouping::surely_depend(const std::vector<std::uint32_t>& groups) const {
   return false;
 }
 
-// A path from one of the groups to another through a group outside would become a cycle. It ends at one of them, so
-// groups that stand behind all their nodes are not on it.
+// A path from one of the groups to another through a group outside would become a cycle.
 bool Grouping::joins_cyclically(const std::vector<std::uint32_t>& groups) const {
   if (surely_depend(groups)) return true;
-  std::uint32_t last = 0;
-  for (const std::uint32_t g : groups)
-    for (const NodeId n : members_[g].nodes) last = std::max(last, uses_.position(n));
-  last = spans_.reach(last);
   const auto inside = [&](std::uint32_t g) { return std::ranges::find(groups, g) != groups.end(); };
+  Ranks::Rank last = ranks_[groups.front()];
+  for (const std::uint32_t g : groups) last = std::max(last, ranks_[g]);
   visited_.resize(members_.size(), 0);
   ++searches_;
   std::vector<std::uint32_t> stack;
   const auto visit = [&](std::uint32_t g) {
-    const auto& nodes = members_[g].nodes;  // a loop that grows has its first node at the end
-    const std::uint32_t first = std::min(uses_.position(nodes.front()), uses_.position(nodes.back()));
-    if (first > last || visited_[g] == searches_) return;
+    if (ranks_[g] > last || visited_[g] == searches_) return;
     visited_[g] = searches_;
     stack.push_back(g);
   };
@@ -190,14 +192,17 @@ void Grouping::place_alone(NodeId node) {
   else
     member = unsupported(node, alone.price->error().reason);
   members_.push_back(std::move(member));
-  groups_of_[node.index].push_back(static_cast<std::uint32_t>(members_.size() - 1));
-  note_change(static_cast<std::uint32_t>(members_.size() - 1));
+  const auto group = static_cast<std::uint32_t>(members_.size() - 1);
+  groups_of_[node.index].push_back(group);
+  note_change(group);
+  ranks_.add_first(group);
 }
 
 void Grouping::note_change(std::uint32_t group) {
   changed_at_.resize(members_.size(), 0);
   changed_at_[group] = ++changes_;
-  spans_.note(group, members_[group]);
+  around_.resize(members_.size());
+  around_[group].known = false;
 }
 
 void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
@@ -205,10 +210,7 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
   for (const std::uint32_t g : groups) {
     for (const NodeId n : members_[g].nodes) std::erase(groups_of_[n.index], g);
     members_[g].alive = g == keep;
-    if (g != keep) {
-      members_[g].nodes.clear();
-      spans_.note(g, members_[g]);
-    }
+    if (g != keep) members_[g].nodes.clear();
     streams_.erase(g);
   }
   for (const NodeId n : by.nodes) {
@@ -217,6 +219,8 @@ void Grouping::replace(const std::vector<std::uint32_t>& groups, Attempt by) {
   }
   become(members_[keep], std::move(by));
   note_change(keep);
+  for (const std::uint32_t w : writers(keep)) around_[w].known = false;
+  if (groups.size() > 1) ranks_.replace(groups, {keep});
 }
 
 // What the node reads comes, one reader after the other, out of a contraction or convolution that can compute it in its
@@ -420,6 +424,7 @@ void Grouping::place(NodeId node) {
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
   if (!members_[a].unsupported.empty() || !members_[b].unsupported.empty()) return false;
   if (!refused_.insert(std::uint64_t(changed_at_[a]) << 32 | changed_at_[b]).second) return false;
+  if (surely_depend({a, b})) return false;
   Attempt joined = unpriced({a, b}, {});
   const auto pays = [&] {
     return joined.possible() && joined->cost.seconds < seconds({a, b}) && !clashes(joined, {a, b});

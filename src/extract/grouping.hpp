@@ -9,7 +9,7 @@
 #include "evaluate.hpp"
 #include "fusewright/extract/fusion.hpp"
 #include "landmarks.hpp"
-#include "spans.hpp"
+#include "ranks.hpp"
 
 namespace fusewright::extract {
 
@@ -39,7 +39,16 @@ class Grouping {
   std::vector<Declined>& declined() { return declined_; }
 
  private:
-  const std::vector<std::uint32_t>& readers(std::uint32_t group) const;
+  /// Where a group stands, as long as it and its readers do not change.
+  struct Around {
+    bool known = false;
+    std::vector<std::uint32_t> readers;  // groups that read what it makes
+    Landmarks::Set behind, before;       // what surely depends on it, and what it depends on
+  };
+
+  const Around& around(std::uint32_t group) const;
+  const std::vector<std::uint32_t>& readers(std::uint32_t group) const { return around(group).readers; }
+  std::vector<std::uint32_t> writers(std::uint32_t group) const;
   std::vector<std::uint32_t> consumers(NodeId node) const;
   /// What these groups would be as one kernel, with the node that is being placed where there is one.
   struct Attempt {
@@ -79,16 +88,12 @@ class Grouping {
   std::vector<Kernel> members_;
   std::vector<Declined> declined_;
 
-  /// Groups that read what a group makes, as long as no group changes.
-  struct Readers {
-    std::uint32_t known_at = 0;  // count of changes
-    std::vector<std::uint32_t> groups;
-  };
   std::uint32_t changes_ = 0;
-  Spans spans_{uses_};
+  Ranks ranks_{[this](std::uint32_t group) { return readers(group); },
+               [this](std::uint32_t group) { return writers(group); }};
   std::vector<std::uint32_t> changed_at_;      // by group
   std::unordered_set<std::uint64_t> refused_;  // pairs of such times: what did not pay then does not pay now
-  mutable std::vector<Readers> readers_;
+  mutable std::vector<Around> around_;
   mutable std::vector<std::uint64_t> visited_;  // by group: the search that saw it last
   mutable std::uint64_t searches_ = 0;
 

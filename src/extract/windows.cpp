@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "fusewright/graph/algorithms.hpp"
-#include "fusewright/support/check.hpp"
-
 namespace fusewright::extract {
 
 namespace {
 
 constexpr std::uint32_t kNone = Window::kNone;
-constexpr std::uint64_t kRanksApart = std::uint64_t(1) << 32;
 constexpr int kNext = 2;  // kernels behind one in the model that are tried beside it, though they share nothing
 
 bool in_registers(ops::OpClass c) { return c == ops::OpClass::kElementwise || c == ops::OpClass::kMovement; }
@@ -34,7 +30,9 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const Landmarks
       writer_(graph.nodes.size(), kNone),
       readers_(graph.nodes.size()),
       computed_in_(graph.nodes.size()),
-      arithmetic_(graph.nodes.size(), -1) {
+      arithmetic_(graph.nodes.size(), -1),
+      ranks_([this](std::uint32_t kernel) { return readers_of(kernel); },
+             [this](std::uint32_t kernel) { return writers_of(kernel); }) {
   for (std::uint32_t k = 0; k < kernels_.size(); ++k)
     if (kernels_[k].alive) enter(k);
   // What a body reads from outside is read by the operator that owns it.
@@ -42,7 +40,23 @@ WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const Landmarks
     for (const NodeId r : uses.readers(id))
       if (!graph[r].computations.empty())
         readers_[id.index].insert(computed_in_[r.index].begin(), computed_in_[r.index].end());
-  rank_all();
+  std::vector<std::uint32_t> all;
+  for (const auto& [position, k] : by_position_) all.push_back(k);
+  ranks_.number(all);
+}
+
+std::vector<std::uint32_t> WindowSearch::readers_of(std::uint32_t kernel) const {
+  std::vector<std::uint32_t> out;
+  for (const Value v : kernels_[kernel].outputs)
+    out.insert(out.end(), readers_[v.node.index].begin(), readers_[v.node.index].end());
+  return out;
+}
+
+std::vector<std::uint32_t> WindowSearch::writers_of(std::uint32_t kernel) const {
+  std::vector<std::uint32_t> out;
+  for (const Value v : kernels_[kernel].inputs)
+    if (writer_[v.node.index] != kNone) out.push_back(writer_[v.node.index]);
+  return out;
 }
 
 void WindowSearch::enter(std::uint32_t kernel) {
@@ -63,56 +77,6 @@ void WindowSearch::leave(std::uint32_t kernel) {
   by_position_.erase({uses_.position(k.nodes.front()), kernel});
   k.alive = false;
   k.nodes.clear();
-}
-
-std::vector<std::uint32_t> WindowSearch::in_order(const std::vector<std::uint32_t>& some) const {
-  std::unordered_map<std::uint32_t, std::size_t> place;
-  for (const std::uint32_t k : some) place.emplace(k, place.size());
-  std::vector<std::pair<std::size_t, std::size_t>> edges;
-  for (const std::uint32_t k : some)
-    for (const Value v : kernels_[k].outputs)
-      for (const std::uint32_t reader : readers_[v.node.index])
-        if (const auto at = place.find(reader); at != place.end() && reader != k)
-          edges.emplace_back(place.at(k), at->second);
-  const auto order = graph::stable_order(some.size(), std::move(edges));
-  FW_CHECK(order.has_value()) << "kernels depend on each other in a circle";
-  std::vector<std::uint32_t> out;
-  for (const std::size_t i : *order) out.push_back(some[i]);
-  return out;
-}
-
-void WindowSearch::rank_all() {
-  std::vector<std::uint32_t> all;
-  for (const auto& [position, k] : by_position_) all.push_back(k);
-  by_rank_.clear();
-  rank_.resize(kernels_.size());
-  std::uint64_t rank = 0;
-  for (const std::uint32_t k : in_order(all)) by_rank_.emplace(rank_[k] = rank += kRanksApart, k);
-}
-
-// Only what stands between the kernels that were replaced may have to change places.
-void WindowSearch::rank_anew(const std::vector<std::uint32_t>& gone, std::uint32_t first_new) {
-  std::uint64_t first = ~std::uint64_t(0), last = 0;
-  for (const std::uint32_t k : gone) {
-    first = std::min(first, rank_[k]);
-    last = std::max(last, rank_[k]);
-    by_rank_.erase({rank_[k], k});
-  }
-  std::vector<std::uint32_t> between;
-  for (std::uint32_t k = first_new; k < kernels_.size(); ++k) between.push_back(k);
-  auto at = by_rank_.lower_bound({first, 0});
-  while (at != by_rank_.end() && at->first < last) {
-    between.push_back(at->second);
-    at = by_rank_.erase(at);
-  }
-  const std::uint64_t end = at != by_rank_.end() ? at->first : last + kRanksApart;
-  if (end - first < between.size()) return rank_all();
-  rank_.resize(kernels_.size());
-  const std::uint64_t apart = (end - first) / between.size();
-  for (const std::uint32_t k : in_order(between)) {
-    by_rank_.emplace(rank_[k] = first, k);
-    first += apart;
-  }
 }
 
 // A reshape alone is a view of what it reads.
@@ -247,23 +211,23 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
     if ((w.needed & w.bit(from)) == 0) continue;
     const Landmarks::Set known = depend_on(from, w, inside);
     open.clear();
-    std::uint64_t last = 0;
     for (const Outer& outer : read) {
       if ((known & landmarks_.before(outer.tensor)).any()) {
         w.after[outer.node] |= w.bit(from);
         continue;
       }
       open.push_back(outer);
-      last = std::max(last, rank_[outer.kernel]);
     }
     if (open.empty()) continue;
+    Ranks::Rank last = ranks_[open.front().kernel];
+    for (const Outer& outer : open) last = std::max(last, ranks_[outer.kernel]);
     ++searches_;
     std::vector<NodeId> stack{w.nodes[from]};
     while (!stack.empty()) {
       const NodeId at = stack.back();
       stack.pop_back();
       for (const std::uint32_t r : readers_[at.index]) {
-        if (rank_[r] > last || seen_[r] == searches_ || inside.contains(r)) continue;
+        if (ranks_[r] > last || seen_[r] == searches_ || inside.contains(r)) continue;
         seen_[r] = searches_;
         for (const Value v : kernels_[r].outputs) stack.push_back(v.node);
       }
@@ -344,7 +308,7 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
   for (const std::uint32_t n : w.choices)
     if (writer_[w.nodes[n].index] != kNone) stored.insert(w.nodes[n]);
   for (const std::uint32_t id : ids) leave(id);
-  const auto first_new = static_cast<std::uint32_t>(kernels_.size());
+  std::vector<std::uint32_t> fresh;
   for (Kernel& kernel : better) {
     for (const Value v : kernel.outputs)
       if (!stored.contains(v.node))
@@ -353,9 +317,10 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
                                fmt::format("kept in one kernel {:.4g} us, stored {:.4g} us", 1e6 * before, 1e6 * after),
                                before, after});
     kernels_.push_back(std::move(kernel));
-    enter(static_cast<std::uint32_t>(kernels_.size() - 1));
+    fresh.push_back(static_cast<std::uint32_t>(kernels_.size() - 1));
+    enter(fresh.back());
   }
-  rank_anew(ids, first_new);
+  ranks_.replace(ids, fresh);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "landmarks.hpp"
+#include "ranks.hpp"
 #include "window.hpp"
 
 namespace fusewright::extract {
@@ -42,10 +43,8 @@ class WindowSearch {
   double arithmetic(NodeId node);
   void enter(std::uint32_t kernel);
   void leave(std::uint32_t kernel);
-  /// Of these kernels, each behind those that it reads from, else as they come.
-  std::vector<std::uint32_t> in_order(const std::vector<std::uint32_t>& some) const;
-  void rank_all();
-  void rank_anew(const std::vector<std::uint32_t>& gone, std::uint32_t first_new);
+  std::vector<std::uint32_t> readers_of(std::uint32_t kernel) const;
+  std::vector<std::uint32_t> writers_of(std::uint32_t kernel) const;
 
   const Graph& graph_;
   const Uses& uses_;
@@ -60,11 +59,9 @@ class WindowSearch {
   std::vector<std::set<std::uint32_t>> computed_in_;               // by node
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
   std::vector<double> arithmetic_;  // by node: seconds, no kernel takes less; negative: not yet known
-  // Kernels have smaller ranks than those that read from them, so that what depends on what is looked for in between.
-  std::vector<std::uint64_t> rank_;                            // by kernel
-  std::set<std::pair<std::uint64_t, std::uint32_t>> by_rank_;  // (rank, kernel)
-  std::vector<std::uint64_t> form_;                            // by kernel: its signature's hash
-  std::unordered_set<std::uint64_t> hopeless_;                 // forms of windows that cannot be made better
+  Ranks ranks_;
+  std::vector<std::uint64_t> form_;             // by kernel: its signature's hash
+  std::unordered_set<std::uint64_t> hopeless_;  // forms of windows that cannot be made better
   std::unordered_map<Signature, std::vector<Piece>, SignatureHash> found_;
   std::vector<std::uint32_t> seen_;  // by kernel: the search that saw it last
   std::uint32_t searches_ = 0;
