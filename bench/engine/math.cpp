@@ -1,6 +1,7 @@
 // The math microbenchmark of egg and egglog: 24 rules over uninterpreted operators, every rule applied to every match
-// in each iteration. usage: bench_engine_math [iterations] [repeats] [--plain] [--profile] [--explain]; prints e-nodes
-// and the seconds of the search alone: of the processor, not of the clock, so that other programs have little say.
+// in each iteration. usage: bench_engine_math [iterations] [repeats] [--plain] [--profile] [--explain], or [--curve]
+// for 1, 2, ... iterations; prints e-nodes and the seconds of the search alone: of the processor, not of the clock, so
+// that other programs have little say.
 
 #include <fmt/format.h>
 
@@ -138,12 +139,28 @@ double check_explanations(const egraph::EGraph& egraph, const rule::RuleSet& rul
   return worst;
 }
 
+/// How the e-graph and the time grow together, by iterations: what a node costs must not depend on how many there are.
+void print_curve(const rule::RuleSet& rules, saturate::Options options, egraph::EGraphOptions how) {
+  fetch_memory();
+  for (std::uint64_t last = options.limits.iterations, n = 1; n <= last; ++n) {
+    options.limits.iterations = n;
+    egraph::EGraph egraph(rules.table, how);
+    add_terms(egraph);
+    match::Program program;
+    const double start = processor_seconds();
+    must(saturate::run(egraph, rules.rewrites, program, options));
+    const double seconds = processor_seconds() - start;
+    fmt::print("{} e-nodes {:.4f} s, {:.0f} ns each\n", egraph.live_nodes(), seconds,
+               1e9 * seconds / static_cast<double>(egraph.live_nodes()));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::uint64_t iterations = 11;
   int repeats = 3;
-  bool record = true, profile = false;
+  bool record = true, profile = false, curve = false;
   std::size_t explanations = 0;
   int position = 0;
   for (int i = 1; i < argc; ++i) {
@@ -151,6 +168,8 @@ int main(int argc, char** argv) {
       record = false;
     else if (std::strcmp(argv[i], "--profile") == 0)
       profile = true;
+    else if (std::strcmp(argv[i], "--curve") == 0)
+      curve = true;
     else if (std::strcmp(argv[i], "--explain") == 0)
       explanations = 1000;
     else if (position++ == 0)
@@ -167,6 +186,10 @@ int main(int argc, char** argv) {
                     .matches_per_rule = ~std::uint64_t{0},
                     .seconds = 1e6,
                     .bytes = ~std::uint64_t{0}};
+  if (curve) {
+    print_curve(rules, options, {record});
+    return 0;
+  }
   double best = 1e9;
   for (int i = 0; i < repeats; ++i) {
     egraph::EGraph egraph(rules.table, {record});

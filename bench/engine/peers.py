@@ -4,7 +4,7 @@ usage: python bench/engine/peers.py [--build build/release] [--rounds N] [--only
 
 `scripts/build release bench_engine_math bench_engine_never` makes the benchmarks of saturation. Needs egglog (PyPI) for `math` and jax for
 `graphs` and `rules`, in the environment that runs it: python -m venv V && V/bin/pip install egglog jax. Rounds alternate, so that noise hits both
-sides; the least time of each counts (`math` and `rules`: of the processor, both sides run on one). `extraction` and `anytime` read e-graphs as JSON from DIR/egraphs ($FUSEWRIGHT_CORPORA/egraphs), with best_known.tsv beside them.
+sides; the least time of each counts (`math`: of the processor, on which both sides are one thread). `extraction` and `anytime` read e-graphs as JSON from DIR/egraphs ($FUSEWRIGHT_CORPORA/egraphs), with best_known.tsv beside them.
 """
 import argparse
 import csv
@@ -23,10 +23,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def run(command, **options):
     return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
 
-#-- - \
-    saturation -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- --
 
-#The rules of math.cpp in egglog's own language.
+# --- saturation --------------------------------------------------------------------------------------
+
+# The rules of math.cpp in egglog's own language.
 MATH_RULES = """
 (rewrite (Add a b) (Add b a)) (rewrite (Mul a b) (Mul b a))
 (rewrite (Add a (Add b c)) (Add (Add a b) c)) (rewrite (Mul a (Mul b c)) (Mul (Mul a b) c))
@@ -84,10 +84,12 @@ def math(args):
     r, p, e = map(min, (recorded, plain, peer))
     print(f"math, 11 iterations, {nodes} e-nodes: {p:.3f} s, egglog {e:.3f} s: {p / e:.2f} of it (0.5 wanted)")
     print(f"  with justifications {r:.3f} s: {r / p:.2f} of plain (1.2 wanted)")
+    curve = run([program, "11", "1", "--plain", "--curve"]).splitlines()
+    print("  as it grows: " + "; ".join(curve[-4:]))
     print("  " + ours("--explain")[2].splitlines()[-1] + " (5 ms wanted)")
 
-#-- - \
-    planning -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- --
+
+# --- planning ----------------------------------------------------------------------------------------
 
 def transformer(layers, train, path):
     """HLO text of a transformer's encoder of this many layers, or of the gradient of a loss on it."""
@@ -164,8 +166,8 @@ def rules(args):
               run([ROOT / args.build / "bench" / "bench_engine_never", path, added, str(20 * args.rounds), ROOT / "rules"]).strip() +
               " (2 % wanted)")
 
-#-- - \
-    extraction -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- --
+
+# --- extraction --------------------------------------------------------------------------------------
 
 def egraphs(args):
     """The folder of e-graphs, and what is known of each."""
