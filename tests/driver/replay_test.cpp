@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "fusewright/frontend/hlo/import.hpp"
+#include "fusewright/frontend/onnx/import.hpp"
 #include "fusewright/saturate/apply.hpp"
 #include "kernels.hpp"
 #include "tests/main/paths.hpp"
@@ -33,40 +36,64 @@ std::size_t replay_all(const saturate::Saturated& s, std::size_t most) {
   return replayed;
 }
 
+/// Files of the corpora of this kind, in a fixed order; none, with a word to the tester, where there are no corpora.
+std::vector<std::filesystem::path> models_of(const std::string& extension, std::uintmax_t most_bytes) {
+  std::vector<std::filesystem::path> models;
+  const auto corpora = tests::corpora_dir();
+  if (!corpora) {
+    WARN("no corpora: set FUSEWRIGHT_CORPORA");
+    return models;
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(*corpora))
+    if (entry.path().extension() == extension && entry.file_size() < most_bytes) models.push_back(entry.path());
+  std::ranges::sort(models);
+  REQUIRE_FALSE(models.empty());
+  return models;
+}
+
+struct Replayed {
+  std::size_t graphs = 0, terms = 0;
+
+  void add(const graph::Graph& graph) {
+    saturate::Options options;
+    options.allowed = *rule::parse_exactness("bitexact,reassociating");
+    options.limits.nodes = 20'000;
+    const auto saturated = saturate::saturate(graph, library(), options);
+    REQUIRE(saturated.has_value());
+    terms += replay_all(*saturated, 2000);
+    ++graphs;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("justifications of the HLO models of the corpora replay, of large ones about 2,000 of all",
           "[driver][slow]") {
-  const auto corpora = tests::corpora_dir();
-  if (!corpora) {
-    WARN("no corpora: set FUSEWRIGHT_CORPORA");
-    return;
-  }
-  std::vector<std::filesystem::path> models;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(*corpora / "hlo"))
-    if (entry.path().extension() == ".hlo" && entry.file_size() < 1U << 20) models.push_back(entry.path());
-  std::ranges::sort(models);
   frontend_hlo::ImportOptions import;
   import.dims = {{"*", 2}};
-  std::size_t read = 0, replayed = 0;
-  for (const auto& model : models) {
+  Replayed replayed;
+  for (const auto& model : models_of(".hlo", 1U << 20)) {
     INFO(model.string());
     const auto text = frontend_hlo::read_hlo_file(model.string());
     if (!text) continue;
     const auto graphs = frontend_hlo::import_hlo(*text, library()->table, import);
     if (!graphs) continue;  // tests of other compilers, some of them of what is not supported
-    for (const graph::Graph& graph : *graphs) {
-      saturate::Options options;
-      options.allowed = *rule::parse_exactness("bitexact,reassociating");
-      options.limits.nodes = 20'000;
-      const auto saturated = saturate::saturate(graph, library(), options);
-      REQUIRE(saturated.has_value());
-      replayed += replay_all(*saturated, 2000);
-      ++read;
-    }
+    for (const graph::Graph& graph : *graphs) replayed.add(graph);
   }
-  CHECK(read > 0);
-  CHECK(replayed > read);
+  CHECK(replayed.terms >= replayed.graphs);
+}
+
+TEST_CASE("justifications of the ONNX models of the corpora replay, of large ones about 2,000 of all",
+          "[driver][slow]") {
+  frontend_onnx::ImportOptions import;
+  import.dims = {{"*", 2}};
+  Replayed replayed;
+  for (const auto& model : models_of(".onnx", 50U << 20)) {
+    INFO(model.string());
+    const auto graph = frontend_onnx::import_onnx(model.string(), library()->table, import);
+    if (graph) replayed.add(*graph);
+  }
+  CHECK(replayed.terms >= replayed.graphs);
 }
 
 }  // namespace fusewright
