@@ -176,10 +176,12 @@ void add(CLI::App& app, Outcome& outcome, bool bench) {
   command.add_option("--rtol", args->rtol, "relative tolerance against stored outputs (without both: the error bound)")
       ->check(not_negative())
       ->type_name("R")
+      ->needs("--data")
       ->group(kResults);
   command.add_option("--atol", args->atol, "absolute tolerance against stored outputs (without both: the error bound)")
       ->check(not_negative())
       ->type_name("A")
+      ->needs("--data")
       ->group(kResults);
   if (bench)
     command.add_option("--repeats", args->repeats, "number of timed runs (without it: for about a second)")

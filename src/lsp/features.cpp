@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "fusewright/rule/check.hpp"
 #include "fusewright/rule/lint.hpp"
 #include "src/lsp/words.hpp"
 
@@ -165,13 +166,38 @@ std::string describe(const Subject& s, std::size_t token) {
   return {};
 }
 
+/// The types of the example around a place, where the text is the one that the rules were read from.
+std::optional<rule::ExampleTypes> types_around(const Subject& s, std::size_t offset) {
+  if (s.analysis.rules == nullptr) return std::nullopt;
+  for (const rule::TestCase& test : s.analysis.rules->tests)
+    if (test.extent.valid() && offset >= test.extent.begin && offset < test.extent.end &&
+        test.extent.source->text == s.outline().text)
+      return example_types(*s.analysis.rules->table, test);
+  return std::nullopt;
+}
+
+/// What the name or the operator at a token is in the example around it: "Here `f32[2,3]`."
+std::string describe_type(const Subject& s, std::size_t token) {
+  const Outline& o = s.outline();
+  const auto types = types_around(s, o.tokens[token].begin);
+  if (!types) return {};
+  std::string text;
+  const Binding* binding = binding_at(o, token);
+  if (binding != nullptr && binding->kind == Binding::Kind::kLet) {
+    if (const auto at = types->names.find(binding->name); at != types->names.end()) text = to_string(at->second);
+  } else if (const auto at = types->results.find(o.tokens[token].begin); at != types->results.end()) {
+    for (const ops::Type& type : at->second) text += (text.empty() ? "" : ", ") + to_string(type);
+  }
+  return text.empty() ? text : "Here `" + text + "`.\n";
+}
+
 }  // namespace
 
 Json hover(const Subject& s, std::size_t offset) {
   const Outline& o = s.outline();
   const auto token = o.token_at(offset);
   if (!token || !o.is_word(*token) || o.in_comment(offset)) return nullptr;
-  const std::string text = describe(s, *token);
+  const std::string text = describe(s, *token) + describe_type(s, *token);
   if (text.empty()) return nullptr;
   const rule::Token& t = o.tokens[*token];
   return {{"contents", {{"kind", "markdown"}, {"value", text}}}, {"range", Lines(o.text).range(t.begin, t.end)}};

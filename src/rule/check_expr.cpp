@@ -62,7 +62,7 @@ class Lowering {
           return expr;
         }
         return binary(*expr);
-      case Expr::Kind::kList:
+      case Expr::Kind::kList: return list(*expr);
       case Expr::Kind::kUnary:
       case Expr::Kind::kIndex:
       case Expr::Kind::kSlice:
@@ -86,7 +86,46 @@ class Lowering {
     return share(leaf(Expr::Kind::kName, expr->span, attr));
   }
 
+  const Binding* extent_named(const Expr& expr) const {
+    if (expr.kind != Expr::Kind::kName) return nullptr;
+    const auto at = c_.scope.find(expr.text);
+    return at != c_.scope.end() && at->second.extent != nullptr ? &at->second : nullptr;
+  }
+
+  /// `[n, 4]` of an extent `n` is joined of lists, for a symbol is no number.
+  ExprPtr list(const Expr& expr) {
+    if (std::ranges::none_of(expr.args, [&](const ExprPtr& item) { return extent_named(*item) != nullptr; }))
+      return children(expr);
+    ExprPtr joined;
+    for (const ExprPtr& item : expr.args) {
+      ExprPtr one;
+      if (const Binding* extent = extent_named(*item)) {
+        Expr there = *extent->extent;
+        there.span = item->span;
+        one = share(std::move(there));
+      } else {
+        Expr alone = leaf(Expr::Kind::kList, item->span);
+        alone.args = {lower(item)};
+        one = share(std::move(alone));
+      }
+      if (joined != nullptr) {
+        Expr both = leaf(Expr::Kind::kBinary, expr.span, "+");
+        both.args = {std::move(joined), std::move(one)};
+        one = share(std::move(both));
+      }
+      joined = std::move(one);
+    }
+    return joined;
+  }
+
   ExprPtr name(const ExprPtr& expr) {
+    if (const Binding* extent = extent_named(*expr)) {
+      c_.reports.error(expr->span,
+                       "'" + expr->text + "' is an extent that is not known: it can stand in a list, as in [" +
+                           expr->text + ", 4], and nothing else be made of it",
+                       {}, {{extent->span, "it is named here"}});
+      return expr;
+    }
     c_.used.insert(expr->text);
     static const std::set<std::string> constants = {"nan", "pi", "e"};
     if (c_.scope.contains(expr->text) || ops::dtype_from_name(expr->text) || constants.contains(expr->text))

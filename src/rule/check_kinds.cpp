@@ -13,6 +13,7 @@ struct KindName {
   KindSet kind;
   const char* text;
 };
+constexpr KindSet kElements = kNumbers | kTexts;  // of a list
 constexpr KindName kNames[] = {{kTensors, "a tensor"}, {kNumbers, "a number"}, {kTruths, "true or false"},
                                {kTexts, "a text"},     {kDTypes, "a dtype"},   {kLists, "a list"}};
 
@@ -49,7 +50,7 @@ const FunctionKinds* find_kinds(const std::string& name) {
       {"range", {kNumbers, kNumbers}, kLists},
       {"reversed", {shape}, kLists},
       {"sorted", {kLists}, kLists},
-      {"contains", {kLists, kAnyKind}, kTruths},
+      {"contains", {kLists, kElements}, kTruths},
       {"sum", {kLists}, kNumbers},
       {"prod", {kLists}, kNumbers},
       {"permute", {shape, axes}, kLists},
@@ -97,7 +98,7 @@ class Kinds {
       case Expr::Kind::kBool: return kTruths;
       case Expr::Kind::kName: return of_name(*expr);
       case Expr::Kind::kList:
-        for (const auto& item : expr->args) want(item, kAnyKind & ~kTensors & ~kLists, "an element of a list");
+        for (const auto& item : expr->args) want(item, kElements, "an element of a list");
         return kLists;
       case Expr::Kind::kCall: return of_call(*expr);
       case Expr::Kind::kUnary: return of_unary(*expr);
@@ -105,7 +106,7 @@ class Kinds {
       case Expr::Kind::kIndex:
         want(expr->args[0], kLists, "what an index is taken of");
         want(expr->args[1], kNumbers, "an index");
-        return kAnyKind & ~kTensors & ~kLists;
+        return kElements;
       case Expr::Kind::kSlice:
         want(expr->args[0], kLists, "what a range is taken of");
         for (std::size_t i = 1; i < expr->args.size(); ++i) want(expr->args[i], kNumbers, "the end of a range");
@@ -177,7 +178,7 @@ class Kinds {
       return kTensors;
     }
     if (op == "in" || op == "not in") {
-      of(left);
+      want(left, kElements, "what is looked for in a list");
       want(right, kLists, "what stands behind 'in'");
       return kTruths;
     }

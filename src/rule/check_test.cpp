@@ -2,6 +2,7 @@
 
 #include "fusewright/rule/check.hpp"
 #include "src/rule/checker.hpp"
+#include "src/rule/make_expr.hpp"
 
 namespace fusewright::rule {
 
@@ -18,11 +19,12 @@ class TypeBuilder final : public ops::TermBuilder {
   }
 
   Result<std::vector<ops::TermValue>> apply(OpId op, const std::vector<std::optional<ops::TermValue>>& operands,
-                                            const ops::Attrs& attrs, const Span&) override {
+                                            const ops::Attrs& attrs, const Span& span) override {
     std::vector<ops::Type> types;
     for (const auto& operand : operands) types.push_back(operand ? types_[operand->id] : ops::Type());
     FW_TRY(const ops::Attrs complete, table_.complete_attrs(op, attrs, types));
     FW_TRY(std::vector<ops::Type> results, table_.infer(op, types, complete));
+    results_[span.begin] = results;  // what is applied last there is what is written, behind the broadcasts it needs
     std::vector<ops::TermValue> values;
     for (auto& type : results) values.push_back(add(std::move(type)));
     return values;
@@ -30,9 +32,12 @@ class TypeBuilder final : public ops::TermBuilder {
 
   const ops::Type& type(ops::TermValue value) override { return types_[value.id]; }
 
+  const std::map<std::uint32_t, std::vector<ops::Type>>& results() const { return results_; }
+
  private:
   const ops::OpTable& table_;
   std::deque<ops::Type> types_;  // references to elements stay valid
+  std::map<std::uint32_t, std::vector<ops::Type>> results_;
 };
 
 std::string without_blanks(const std::string& text) {
@@ -53,6 +58,7 @@ class TestChecker {
       bind(input.name, "an input", kTensors);
       test_.inputs.push_back({input.name.text, input.type, input.constant, input.name.span});
     }
+    for (const auto& input : decl_.inputs) bind_extents(input);
     const std::size_t errors = c_.reports.error_count();
     ExprContext context{c_.table, c_.reports, ExprPlace::kTest, scope_, {}, {}, false, {}};
     for (const auto& let : decl_.lets) {
@@ -82,6 +88,23 @@ class TestChecker {
     if (!fresh) {
       c_.reports.error(name.span, what + " '" + name.text + "' has a name that is taken", {},
                        {{at->second.span, "it is taken here"}});
+    }
+  }
+
+  /// A name of an extent, where no input has it, stands for the extent of the first input that has it.
+  void bind_extents(const ast::TestDecl::Input& input) {
+    for (std::size_t axis = 0; axis < input.type.shape.size(); ++axis) {
+      const Dim& dim = input.type.shape[axis];
+      if (dim.is_constant()) continue;
+      ops::Expr number = leaf(ops::Expr::Kind::kInt, input.name.span),
+                at = leaf(ops::Expr::Kind::kList, input.name.span),
+                extent = leaf(ops::Expr::Kind::kCall, input.name.span, "permute");
+      number.integer = static_cast<std::int64_t>(axis);
+      at.args = {share(std::move(number))};
+      extent.args = {named(input.name.text, input.name.span), share(std::move(at))};
+      scope_.try_emplace(
+          dim.to_string(),
+          Binding{Binding::Kind::kAttr, input.name.span, {}, false, true, kNumbers, share(std::move(extent))});
     }
   }
 
@@ -131,6 +154,27 @@ Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, co
   return out;
 }
 
+ExampleTypes example_types(const ops::OpTable& table, const TestCase& test) {
+  ExampleTypes out;
+  TypeBuilder builder(table);
+  ops::Env env;
+  for (const auto& input : test.inputs) {
+    env[input.name] = builder.add(input.type);
+    out.names[input.name] = input.type;
+  }
+  const auto value = [&](const ExprPtr& expr) { return ops::elaborate(table, *expr, env, builder); };
+  for (const auto& [name, expr] : test.lets) {
+    const auto known = value(expr);
+    if (!known) break;
+    env[name] = *known;
+    if (const auto* tensor = std::get_if<ops::TermValue>(&*known)) out.names[name] = builder.type(*tensor);
+  }
+  for (const auto* exprs : {&test.outputs, &test.expected})
+    for (const auto& expr : *exprs) (void)value(expr);
+  out.results = builder.results();
+  return out;
+}
+
 std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards,
                                   const RuleContext& context) {
   std::vector<TestCase> out;
@@ -140,6 +184,7 @@ std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<G
     result.rule = decl.name.text;
     result.name = test.name.text.empty() ? decl.name.text + "/" + std::to_string(out.size() + 1) : test.name.text;
     result.span = test.span;
+    result.extent = test.extent;
     result.reject = test.reject;
     result.kernels = test.kernels;
     if (const auto [other, fresh] = names.emplace(result.name, test.name.span); !fresh) {

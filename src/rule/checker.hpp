@@ -59,6 +59,7 @@ struct Binding {
   bool op_name = false;  ///< `as act` of several operators: act(...) applies the one that matched
   bool derived = false;  ///< made by the checker: no warning when unused
   KindSet kinds = kAnyKind;
+  ops::ExprPtr extent = {};  ///< of an extent's name in an example: it as a list of one, `permute(x, [0])`
 };
 using Scope = std::map<std::string, Binding>;
 

@@ -170,23 +170,31 @@ class Cycles {
     return reported_.insert(names).second;
   }
   static std::vector<Note> others(const std::vector<const RewriteRule*>& path) {
+    std::set<std::string> said = {path[0]->name};
     std::vector<Note> notes;
-    for (std::size_t i = 1; i < path.size(); ++i) notes.push_back({path[i]->span, "'" + path[i]->name + "' is here"});
+    for (const RewriteRule* rule : path)
+      if (said.insert(rule->name).second) notes.push_back({rule->span, "'" + rule->name + "' is here"});
     return notes;
+  }
+  static bool one_rule(const std::vector<const RewriteRule*>& path) {
+    return std::ranges::all_of(path, [&](const RewriteRule* rule) { return rule->name == path[0]->name; });
   }
 
   void report_undone(const std::vector<const RewriteRule*>& path) {
     if (!first_seen(path)) return;
+    const std::string name = "'" + path[0]->name + "'";
     reports_.warning("undone", path[0]->span,
-                     path.size() == 1 ? "'" + path[0]->name + "' makes of a term the term itself"
-                                      : "these rules lead back to where they began: " + chain(path),
+                     path.size() == 1 ? name + " makes of a term the term itself"
+                     : one_rule(path)
+                         ? name + " leads back to where it began, applied " + std::to_string(path.size()) + " times"
+                         : "these rules lead back to where they began: " + chain(path),
                      others(path));
   }
   void report_growing(const std::vector<const RewriteRule*>& path) {
     if (!first_seen(path)) return;
     reports_.warning("growing", path[0]->span,
-                     path.size() == 1 ? "'" + path[0]->name + "' matches again what it makes, larger each time"
-                                      : "these rules make ever larger terms: " + chain(path),
+                     one_rule(path) ? "'" + path[0]->name + "' matches again what it makes, larger each time"
+                                    : "these rules make ever larger terms: " + chain(path),
                      others(path));
   }
 

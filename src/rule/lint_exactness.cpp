@@ -124,7 +124,7 @@ void lint_exactness(const RuleSet& rules, Reports& reports) {
     bool other = false;  // a rounding that the pattern does not have, or one of the pattern that is left out
     bool judged = true;
     for (const RewriteVariant& variant : rule.variants) {
-      if (!may_be_float(rule, variant, types.of(variant))) {
+      if (!may_be_float(rule, variant, types.of(rule, variant))) {
         judged = false;
         break;
       }

@@ -45,7 +45,7 @@ class TypeLints {
  public:
   explicit TypeLints(const ops::OpTable& table);
   ~TypeLints();
-  PatternTypes of(const RewriteVariant& variant);
+  PatternTypes of(const RewriteRule& rule, const RewriteVariant& variant);
 
  private:
   struct State;

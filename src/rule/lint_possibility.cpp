@@ -212,7 +212,7 @@ void check_rewrite_possible(const ops::OpTable& table, TypeLints& types, const R
   std::optional<std::pair<Impossible, std::vector<const Guard*>>> impossible;
   std::optional<PatternTypes> dead;
   for (const RewriteVariant& variant : rule.variants) {
-    PatternTypes known = types.of(variant);
+    PatternTypes known = types.of(rule, variant);
     if (known.dead != nullptr) {
       if (!dead) dead = std::move(known);
       continue;

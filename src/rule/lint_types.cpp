@@ -76,11 +76,26 @@ class Signatures {
   std::map<std::tuple<OpId, std::size_t, std::uint32_t>, std::optional<Signature>> known_;
 };
 
+/// Lengths of the attributes that a pattern takes apart, as `axes = [a, b]` does, by the names they are bound to.
+std::map<std::string, double> lengths_in(const RewriteRule& rule, const RewriteVariant& variant) {
+  using Kind = ops::Expr::Kind;
+  std::map<std::string, double> lengths;
+  for (const Step& step : variant.steps) {
+    if (step.kind != Step::Kind::kGuard) continue;
+    const ops::Expr& test = *rule.guards[step.guard].expr;
+    if (test.kind != Kind::kBinary || test.text != "==" || test.args[1]->kind != Kind::kInt) continue;
+    const ops::Expr& call = *test.args[0];
+    if (call.kind == Kind::kCall && call.text == "len" && call.args.size() == 1 && call.args[0]->kind == Kind::kName)
+      lengths.emplace(call.args[0]->text, static_cast<double>(test.args[1]->integer));
+  }
+  return lengths;
+}
+
 /// Narrows the dtypes and ranks of the values of one pattern until nothing changes.
 class Narrowing {
  public:
-  Narrowing(const ops::OpTable& table, Signatures& signatures, const RewriteVariant& variant)
-      : table_(table), signatures_(signatures), variant_(variant) {
+  Narrowing(const ops::OpTable& table, Signatures& signatures, const RewriteRule& rule, const RewriteVariant& variant)
+      : table_(table), signatures_(signatures), variant_(variant), lengths_(lengths_in(rule, variant)) {
     std::map<std::string, std::size_t> first;
     for (std::size_t i = 0; i < variant.nodes.size(); ++i) {
       const std::string& name = variant.nodes[i].name;
@@ -182,6 +197,9 @@ class Narrowing {
     return nullptr;
   }
   std::optional<double> length(const PatternNode& node, std::string_view attr) const {
+    for (const auto& pattern : node.attrs)
+      if (const auto known = lengths_.find(pattern.bind); pattern.attr == attr && known != lengths_.end())
+        return known->second;
     const auto* value = constant(node, attr);
     if (value == nullptr) return std::nullopt;
     if (const auto* ints = std::get_if<std::vector<std::int64_t>>(value)) return static_cast<double>(ints->size());
@@ -221,10 +239,12 @@ class Narrowing {
     }
   }
 
-  /// Numbers of axes that are written say how many axes there are at least.
+  /// Numbers of axes that are written say how many axes there are at least; so does how many are written, for each
+  /// stands once.
   void axes_in_range(const ops::OpInfo& info, const PatternNode& node) {
     for (const auto& spec : info.attrs) {
       if (!spec.axis_of || *spec.axis_of >= node.operands.size()) continue;
+      if (const auto axes = length(node, spec.name)) narrow(node.operands[*spec.axis_of], *axes, 64);
       const auto* value = constant(node, spec.name);
       if (value == nullptr) continue;
       std::int64_t most = -1;
@@ -239,6 +259,7 @@ class Narrowing {
   const ops::OpTable& table_;
   Signatures& signatures_;
   const RewriteVariant& variant_;
+  std::map<std::string, double> lengths_;
   std::vector<std::size_t> cell_;  ///< of each node: the first of the same name
   std::vector<DTypeSet> dtypes_;
   std::vector<Interval> ranks_;
@@ -256,8 +277,8 @@ struct TypeLints::State {
 TypeLints::TypeLints(const ops::OpTable& table) : state_(std::make_unique<State>(table)) {}
 TypeLints::~TypeLints() = default;
 
-PatternTypes TypeLints::of(const RewriteVariant& variant) {
-  return Narrowing(state_->table, state_->signatures, variant).run();
+PatternTypes TypeLints::of(const RewriteRule& rule, const RewriteVariant& variant) {
+  return Narrowing(state_->table, state_->signatures, rule, variant).run();
 }
 
 }  // namespace fusewright::rule

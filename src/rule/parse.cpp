@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "src/rule/spelling.hpp"
 #include "src/rule/tree.hpp"
 
 namespace fusewright::rule {
@@ -221,8 +222,9 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
         word.clear();
       if (*c == 0) break;
     }
+    if (stop.what == expected<g::end_of_rule>) result.suggestion = clause_meant(found);
     const std::string near = nearest(found, words);
-    if (!near.empty() && near != found) result.suggestion = "did you mean '" + near + "'?";
+    if (result.suggestion.empty() && !near.empty() && near != found) result.suggestion = "did you mean '" + near + "'?";
   }
   return result;
 }

@@ -179,6 +179,7 @@ ast::TestDecl::Input TreeReader::input(const TreeNode& node) {
 ast::TestDecl TreeReader::test(const TreeNode& node) {
   ast::TestDecl result;
   result.span = span(*node.children[0]);
+  result.extent = span(*node.children.front(), *node.children.back());
   for (const auto& child : node.children) {
     if (child->is_type<g::reject_mark>())
       result.reject = true;

@@ -17,6 +17,10 @@ constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
     {"int16", "s16"},   {"int32", "s32"},  {"int64", "s64"},     {"int", "s64"},     {"i8", "s8"},
     {"i16", "s16"},     {"i32", "s32"},    {"i64", "s64"},       {"uint8", "u8"},    {"uint16", "u16"},
     {"uint32", "u32"},  {"uint64", "u64"}, {"bool", "pred"}};
+constexpr std::pair<std::string_view, std::string_view> kClauses[] = {
+    {"with", "to"},    {"becomes", "to"},    {"into", "to"},     {"rhs", "to"},       {"replace", "to"},
+    {"then", "to"},    {"pattern", "match"}, {"lhs", "match"},   {"from", "match"},   {"find", "match"},
+    {"when", "where"}, {"if", "where"},      {"guard", "where"}, {"example", "test"}, {"fails", "reject"}};
 constexpr std::string_view kNear[] = {"pred", "s8",  "s16",  "s32", "s64", "u8", "u16",
                                       "u32",  "u64", "bf16", "f16", "f32", "f64"};
 
@@ -36,6 +40,12 @@ std::string dtype_meant(const std::string& word) {
     meant = nearest(word, names);
   }
   return meant.empty() ? "" : "did you mean '" + meant + "'?";
+}
+
+std::string clause_meant(const std::string& word) {
+  for (const auto& [other, ours] : kClauses)
+    if (other == word) return "did you mean '" + std::string(ours) + "'?";
+  return {};
 }
 
 }  // namespace fusewright::rule

@@ -38,7 +38,7 @@ rewrite soft-twice exactness(reassociating) {
   match soft_threshold(soft_threshold(x, by = a), by = b)
   where is_float(x), a > 0, b > 0
   to soft_threshold(x, by = a + b)
-  test named { x: f32[8]  match soft_threshold(soft_threshold(x, by = 0.25), by = 0.5) }
+  test named { x: f32[8, n]  let s = reshape(x, [2, 4, n])  match soft_threshold(soft_threshold(s, by = 0.25), by = 0.5) }
   reject because b > 0 { x: f32[8]  match soft_threshold(soft_threshold(x), by = -0.5) }
 }
 
@@ -224,7 +224,10 @@ TEST_CASE("hover tells what a name is", "[lsp]") {
   shows("reassociating", 0, "order of sums");
   shows("is_float", 0, "is_float(x)");
   shows("single_use", 0, "one reader");
-  shows("x: f32", 0, "x: f32[8]");
+  shows("x: f32", 0, "x: f32[8, n]");
+  shows("s = reshape", 0, "Here `f32[2,4,n]`.");
+  shows("reshape(x", 0, "Here `f32[2,4,n]`.");
+  shows("conv(x", 1, "Here `f32[1,8,6,6]`.");
   shows("match", 0, "pattern");
   CHECK(client.result("textDocument/hover", place(kText, "A soft")).is_null());  // in a comment
 }

@@ -121,7 +121,8 @@ struct TestDecl {
     ops::Type type;
   };
   bool reject = false;
-  Span span;
+  Span span;    ///< of its first word
+  Span extent;  ///< of all of it
   Name name;
   ExprPtr because;
   std::vector<Input> inputs;

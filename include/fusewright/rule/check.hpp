@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,14 @@ Result<RuleSet> load_rules(const std::vector<std::string>& paths, const ops::OpT
 /// Returns the outputs, then the expected values.
 Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, const TestCase& test,
                                                    const ops::Env& inputs, ops::TermBuilder& builder);
+
+/// Types in an example, by its names and by the places of the operators that are applied in it.
+struct ExampleTypes {
+  std::map<std::string, ops::Type> names;
+  std::map<std::uint32_t, std::vector<ops::Type>> results;  ///< key: where the application begins, in bytes
+};
+/// Of a sound example, as those of a RuleSet are; what stands behind an error has no entry.
+ExampleTypes example_types(const ops::OpTable& table, const TestCase& test);
 
 /// Guard functions that ops::elaborate passes on to TermBuilder::query; arguments are tensors.
 /// On the e-graph: constant(x, ...): known when the model is loaded; same(x, y): one value; splat(x): a constant of one

@@ -197,7 +197,8 @@ struct TestInput {
 struct TestCase {
   std::string rule;  ///< the rule it belongs to
   std::string name;  ///< as written, or "<rule>/1", ...
-  Span span;
+  Span span;         ///< of its first word
+  Span extent;       ///< of all of it
   bool reject = false;
   std::optional<std::uint32_t>
       because;  ///< of a reject: index of the guard that must refuse (none: the pattern must not match)
