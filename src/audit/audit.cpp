@@ -4,6 +4,7 @@
 
 #include "edges.hpp"
 #include "fusewright/audit/text.hpp"
+#include "fusewright/plan/memory.hpp"
 #include "pages.hpp"
 
 namespace fusewright::audit {
@@ -69,6 +70,15 @@ std::string table(const plan::Plan& plan) {
   return out;
 }
 
+Json memory_json(const plan::Plan& plan) {
+  const plan::Memory memory = plan::memory(plan);
+  return {{"total", memory.total()},
+          {"inputs", memory.inputs},
+          {"weights", memory.constants},
+          {"outputs", memory.outputs},
+          {"between_kernels", memory.intermediates}};
+}
+
 std::string header(const Subject& subject) {
   const plan::Plan& plan = subject.plan;
   const std::int64_t bytes = planned_bytes(plan);
@@ -80,6 +90,13 @@ std::string header(const Subject& subject) {
   out += fmt::format("  estimate  {} instead of {}; none under {} (gap {:.1f} %)\n",
                      human_seconds(plan.extraction.cost), human_seconds(plan.unfused_seconds_estimated),
                      human_seconds(plan.extraction.bound), 100 * plan.extraction.gap);
+  const plan::Memory memory = plan::memory(plan);
+  out += fmt::format(
+      "  memory    {}\n",
+      wrapped(fmt::format("{} at once: inputs {}, weights {}, outputs {}, between kernels {}",
+                          human_bytes(memory.total()), human_bytes(memory.inputs), human_bytes(memory.constants),
+                          human_bytes(memory.outputs), human_bytes(memory.intermediates)),
+              12));
   for (const std::string& reason : subject.stop_reasons) out += fmt::format("  stopped   {}\n", wrapped(reason, 12));
   return out;
 }
@@ -120,14 +137,10 @@ Page overview(const Subject& subject) {
   const plan::Plan& plan = subject.plan;
   const Edges edges(subject);
   Page page;
-  page.json = {{"model", subject.model},
-               {"device", subject.device.name},
-               {"kernels", plan.groups.size()},
-               {"bytes", planned_bytes(plan)},
-               {"unfused", unfused_json(plan)},
-               {"extraction", extraction_json(plan)},
-               {"stop_reasons", subject.stop_reasons},
-               {"groups", Json::array()}};
+  page.json = {
+      {"model", subject.model},       {"device", subject.device.name},        {"kernels", plan.groups.size()},
+      {"bytes", planned_bytes(plan)}, {"unfused", unfused_json(plan)},        {"extraction", extraction_json(plan)},
+      {"memory", memory_json(plan)},  {"stop_reasons", subject.stop_reasons}, {"groups", Json::array()}};
   page.text = header(subject) + "\n" + table(plan);
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
     Json item = group_json(plan, g);

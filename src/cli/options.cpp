@@ -161,6 +161,11 @@ void add_model_options(CLI::App& command, ModelArguments& a) {
   option(kRules, "--limit", a.limits, "NAME=N,...",
          "bounds of the search: nodes=N, iterations=N, seconds=S, bytes=B (of memory); the best plan so far is kept");
 
+  option(kRules, "--memory", a.memory, "SIZE",
+         "bytes that a run may hold at once, as in 2GiB or 500MB: inputs, weights, outputs and what lies between "
+         "kernels. Kernels are put in another order, and less is stored and more computed again, until it fits")
+      ->transform(CLI::AsSizeValue(true));
+
   constexpr const char* kMachine = "Machine";
   option(kMachine, "--device-file", a.device_file, "NAME|FILE",
          "description of the machine to plan for: a name from backends/devices, or a .json file");
@@ -207,6 +212,7 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
     FW_TRY_STATUS(assign("--dim", o.dims, pair.first, value));
   }
   FW_TRY_STATUS(read_limits(a.limits, o.limits));
+  if (a.memory) o.memory = static_cast<std::int64_t>(std::min<std::uint64_t>(*a.memory, std::uint64_t(1) << 62));
   FW_TRY(const auto files, input_files(a));
   FW_TRY(o.inputs, driver::read_inputs(files));
   if (!a.data.empty()) {

@@ -90,6 +90,7 @@ Result<plan::Plan> choose_plan(const CompileOptions& options, Compilation& c, Ph
   fusion.seconds = options.limits.seconds;
   fusion.cancelled = options.cancel;
   fusion.allowed = options.exactness;
+  fusion.memory = options.memory;
   fusion.progress = [&phases](const std::string& part) { phases.begin_part(part); };
   return extract::extract(
       {c.imported, c.saturated->imported, c.saturated->program, c.rules->rewrites, *c.rules, c.device}, fusion);

@@ -7,6 +7,7 @@
 #include "bound.hpp"
 #include "fusewright/egraph/explain.hpp"
 #include "fusewright/plan/sources.hpp"
+#include "memory.hpp"
 
 namespace fusewright::extract {
 
@@ -163,6 +164,11 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
   FW_TRY(const graph::Graph primitive,
          graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
   FW_TRY(plan::Plan plan, plan_fusion(primitive, input.rules, input.device, options));
+  if (options.memory) {
+    FW_TRY(plan, fit_memory(std::move(plan), *options.memory, input.device, [&](const cost::Device& device) {
+             return plan_fusion(primitive, input.rules, device, options);
+           }));
+  }
   options.begin("bound of the e-graph");
   set_bound(plan, lower_bound(input.imported, input.device));
   options.begin("reasons");

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "src/plan/storage.hpp"
+
 namespace fusewright::plan {
 
 namespace {
@@ -16,7 +18,8 @@ std::string describe(const graph::Graph& graph, Value v) {
   return fmt::format("'{}' result {}", graph[v.node].name, v.result);
 }
 
-// Tensors that exist before the first group runs.
+}  // namespace
+
 std::set<Value> ready_values(const Plan& plan) {
   std::set<Value> ready;
   for (const NodeId id : plan.graph.entry_computation().nodes) {
@@ -39,7 +42,24 @@ Value storage_of(const std::map<Value, Value>& views, Value v) {
   return v;
 }
 
-}  // namespace
+std::vector<Life> lives(const Plan& plan) {
+  const std::map<Value, Value> views = viewed(plan);
+  std::set<Value> apart = ready_values(plan);  // memory of their own
+  for (const Value result : plan.graph.entry_computation().results) apart.insert(storage_of(views, result));
+  std::vector<Life> lives;
+  std::map<Value, std::size_t> index;
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    for (const Value input : plan.groups[g].inputs)
+      if (const auto at = index.find(storage_of(views, input)); at != index.end()) lives[at->second].last = g;
+    for (const Value output : plan.groups[g].outputs) {
+      if (apart.contains(output)) continue;
+      const std::int64_t bytes = ops::byte_size(plan.graph.type(output));
+      index.emplace(output, lives.size());
+      lives.push_back({output, (bytes + kAlignment - 1) / kAlignment * kAlignment, g, g});
+    }
+  }
+  return lives;
+}
 
 Status verify(const Plan& plan) {
   std::set<Value> ready = ready_values(plan);
@@ -77,27 +97,7 @@ std::vector<bool> known_at_load(const Plan& plan, const Group& group) {
 }
 
 BufferPlan plan_buffers(const Plan& plan) {
-  const std::map<Value, Value> views = viewed(plan);
-  std::set<Value> apart = ready_values(plan);  // memory of their own
-  for (const Value result : plan.graph.entry_computation().results) apart.insert(storage_of(views, result));
-
-  struct Life {
-    Value value;
-    std::int64_t bytes;
-    std::size_t first, last;
-  };
-  std::vector<Life> lives;
-  std::map<Value, std::size_t> index;
-  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    for (const Value input : plan.groups[g].inputs)
-      if (const auto at = index.find(storage_of(views, input)); at != index.end()) lives[at->second].last = g;
-    for (const Value output : plan.groups[g].outputs) {
-      if (apart.contains(output)) continue;
-      const std::int64_t bytes = ops::byte_size(plan.graph.type(output));
-      index.emplace(output, lives.size());
-      lives.push_back({output, (bytes + kAlignment - 1) / kAlignment * kAlignment, g, g});
-    }
-  }
+  const std::vector<Life> lives = plan::lives(plan);
   // Largest first, each at the lowest offset where no tensor that lives at the same time lies.
   std::vector<std::size_t> order(lives.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

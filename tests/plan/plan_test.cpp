@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "fusewright/plan/memory.hpp"
+
 using namespace fusewright;
 using graph::Value;
 using ops::DType;
@@ -44,6 +46,19 @@ TEST_CASE("tensors whose lives do not meet share memory", "[plan]") {
   for (std::size_t i = 0; i + 1 < buffers.slots.size(); ++i)
     CHECK(buffers.slots[i].offset != buffers.slots[i + 1].offset);
   for (const auto& slot : buffers.slots) CHECK(slot.offset % 64 == 0);
+}
+
+TEST_CASE("what a run holds at once is inputs, weights, outputs and what lies between kernels", "[plan]") {
+  const plan::Plan p = chain(10, 1000);
+  const plan::Memory memory = plan::memory(p);
+  CHECK(memory.inputs == 4000);
+  CHECK(memory.constants == 0);
+  CHECK(memory.outputs == 4000);
+  CHECK(memory.intermediates == 2 * 4032);
+  CHECK(memory.total() == 4000 + 4000 + 2 * 4032);
+  CHECK(plan::crest(p).bytes == 2 * 4032);
+  CHECK(plan::crest(p).group == &p.groups[1]);
+  CHECK(plan::crest(chain(1, 8)).group == nullptr);
 }
 
 TEST_CASE("the verifier finds a tensor that is read before it is written, or never, or twice", "[plan]") {

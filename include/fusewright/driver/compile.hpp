@@ -35,6 +35,7 @@ struct CompileOptions {
   bool prepack = true;  ///< kernels may lay out weights once at load; not where they are written for others
   std::uint64_t seed = 0;
   saturate::Limits limits;
+  std::optional<std::int64_t> memory;                      ///< bytes that a run may hold at once (plan::memory)
   std::function<void(const std::string& phase)> progress;  ///< told as each phase begins
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "fusewright/cost/device.hpp"
@@ -17,7 +19,8 @@ struct FusionOptions {
   bool fuse = true;      ///< false: every operator alone
   double worthwhile = 0.03;  ///< share of what neighbouring kernels cost that is worth a change of them, and that a
                              ///< further kernel or an operator computed again must save
-  rule::Exactness allowed;   ///< classes that `fuse` rules may have; bit-exact ones always may
+  std::optional<std::int64_t> memory;  ///< of `extract`: bytes that a run may hold at once (plan::memory)
+  rule::Exactness allowed;             ///< classes that `fuse` rules may have; bit-exact ones always may
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(const std::string& part)> progress;  ///< told as each part of the work begins
 

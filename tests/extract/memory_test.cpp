@@ -1,0 +1,117 @@
+#include "src/extract/memory.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "fusewright/extract/fusion.hpp"
+#include "fusewright/plan/memory.hpp"
+#include "tests/extract/library.hpp"
+
+using namespace fusewright;
+using graph::Value;
+using tests::device;
+using tests::library;
+using Ints = std::vector<std::int64_t>;
+
+namespace {
+
+constexpr std::int64_t kExtent = 256, kBytes = kExtent * kExtent * 4;
+
+struct Model {
+  graph::Graph graph = graph::make_graph(library().table, "m");
+  graph::Builder builder{graph, graph.entry};
+
+  Value in() {
+    return builder.parameter(ops::Type::tensor(ops::DType::kF32, ops::Shape{kExtent, kExtent}),
+                             "x" + std::to_string(graph.inputs.size()));
+  }
+  Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
+    const auto made = builder.add(name, std::move(operands), attrs);
+    REQUIRE(made.has_value());
+    return *made;
+  }
+  Value dot(Value a, Value b) { return op("dot", {a, b}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}}); }
+  plan::Plan plan(bool fuse, const cost::Device& on = device("x86-avx512")) const {
+    extract::FusionOptions options;
+    options.fuse = fuse;
+    auto made = extract::plan_fusion(graph, library(), on, options);
+    REQUIRE(made.has_value());
+    return *std::move(made);
+  }
+};
+
+// So many products of x, all written down before the first of them is used up.
+Model fan(int width) {
+  Model m;
+  const Value x = m.in();
+  std::vector<Value> products;
+  for (int i = 0; i < width; ++i) products.push_back(m.dot(x, m.in()));
+  Value sum = m.dot(products[0], x);
+  for (int i = 1; i < width; ++i) sum = m.op("add", {sum, m.dot(products[static_cast<std::size_t>(i)], x)});
+  m.builder.set_results({sum});
+  return m;
+}
+
+Result<plan::Plan> never(const cost::Device&) {
+  FAIL("another order is enough");
+  return fail("");
+}
+
+}  // namespace
+
+TEST_CASE("a plan that fits stays as it is", "[extract]") {
+  const plan::Plan plan = fan(4).plan(false);
+  const auto same = extract::fit_memory(plan, plan::memory(plan).total(), device("x86-avx512"), never);
+  REQUIRE(same.has_value());
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) CHECK(same->groups[g].name == plan.groups[g].name);
+}
+
+TEST_CASE("kernels run in an order in which less is alive at once", "[extract]") {
+  const plan::Plan plan = fan(12).plan(false);
+  CHECK(plan::memory(plan).intermediates >= 12 * kBytes);
+  const std::int64_t most = plan::memory(plan).total() - 8 * kBytes;
+  const auto less = extract::fit_memory(plan, most, device("x86-avx512"), never);
+  REQUIRE(less.has_value());
+  CHECK(plan::memory(*less).total() <= most);
+  CHECK(plan::verify(*less).has_value());
+  CHECK(less->extraction.cost == plan.extraction.cost);
+}
+
+TEST_CASE("less is stored and more computed again where memory is short", "[extract]") {
+  // Each of the long elementwise chains is cheaper stored than computed in every product that reads it.
+  Model m;
+  const Value x = m.in();
+  std::vector<Value> results;
+  std::vector<Value> chains;
+  for (int i = 0; i < 4; ++i) {
+    Value v = m.op("add", {x, m.in()});
+    for (int k = 0; k < 3; ++k) v = m.op("tanh", {v});
+    chains.push_back(v);
+  }
+  for (const Value a : chains) {
+    Value v = m.op("reduce_sum", {a}, {{"axes", Ints{1}}});
+    results.push_back(
+        m.op("div", {a, m.op("broadcast", {v}, {{"dims", Ints{0}}, {"shape", ops::Shape{kExtent, kExtent}}})}));
+    results.push_back(m.op("reduce_max", {a}, {{"axes", Ints{0}}}));
+  }
+  m.builder.set_results(results);
+  const cost::Device& on = device("x86-avx512");
+  const plan::Plan plan = m.plan(true);
+  const auto again = [&](const cost::Device& other) { return Result<plan::Plan>(m.plan(true, other)); };
+  std::int64_t least = plan::memory(plan).total();
+  for (;; --least) {  // as small as it gets
+    const auto fitted = extract::fit_memory(plan, least, on, again);
+    if (!fitted) {
+      CHECK(fitted.error().kind == ErrorKind::kResource);
+      const std::string text = print_error(fitted.error());
+      CHECK(text.find("no plan was found that needs at most " + std::to_string(least) + " bytes") != std::string::npos);
+      CHECK(text.find("the smallest needs " + std::to_string(least + 1) + " bytes") != std::string::npos);
+      break;
+    }
+    least = plan::memory(*fitted).total();
+    CHECK(plan::verify(*fitted).has_value());
+    double seconds = 0;
+    for (const plan::Group& group : fitted->groups) seconds += group.seconds_estimated;
+    CHECK(fitted->extraction.cost == Approx(seconds));
+    CHECK(fitted->extraction.cost >= plan.extraction.cost * 0.999);
+  }
+}
