@@ -146,12 +146,19 @@ std::uint64_t WindowSearch::form(const std::vector<std::uint32_t>& window) const
   return h;
 }
 
-// The values that may be stored: those that are now come first; then those with several readers and those where the
-// kind of work or the number of elements changes. A value that lies in between is cheaper in registers than in memory.
+// The values that may be stored: those that are now come first; then those with several readers, those where the kind
+// of work or the number of elements changes, and those that join what comes out of a product: there few cores may be at
+// work. A value that lies in between is cheaper in registers than in memory.
 void WindowSearch::choose(Window& w) const {
   const std::size_t count = w.nodes.size();
   std::vector<std::uint32_t> readers(count, 0);
-  std::vector<bool> changes(count, false), dear_reader(count, false);
+  std::vector<bool> changes(count, false), dear_reader(count, false), joins(count, false);
+  NodeSet of_products = 0;  // they themselves, and what is made of them
+  for (std::uint32_t n = 0; n < count; ++n) {
+    const ops::OpClass c = graph_.info(w.nodes[n]).op_class;
+    if (c == ops::OpClass::kContraction || c == ops::OpClass::kConvolution || (w.operands[n] & of_products) != 0)
+      of_products |= NodeSet(1) << n;
+  }
   for (std::uint32_t n = 0; n < count; ++n)
     for (NodeSet below = w.operands[n]; below != 0; below &= below - 1) {
       const auto o = static_cast<std::size_t>(std::countr_zero(below));
@@ -159,12 +166,13 @@ void WindowSearch::choose(Window& w) const {
       const graph::Node &from = graph_[w.nodes[o]], &to = graph_[w.nodes[n]];
       const ops::OpClass kind = graph_.info(w.nodes[o]).op_class, its = graph_.info(w.nodes[n]).op_class;
       dear_reader[o] = dear_reader[o] || !in_registers(its);
+      joins[o] = joins[o] || ((of_products >> n & 1) != 0 && (of_products >> o & 1) == 0);
       changes[o] = changes[o] || !in_registers(kind) || !in_registers(its) || from.types[0].shape != to.types[0].shape;
     }
   const auto stored = [&](std::uint32_t n) { return writer_[w.nodes[n].index] != kNone; };
   const auto optional = [&](std::uint32_t n) {
     const bool free = (w.free >> n & 1) != 0;
-    return dear_reader[n] || (!free && (readers[n] > 1 || changes[n]));
+    return dear_reader[n] || (!free && (readers[n] > 1 || changes[n] || joins[n]));
   };
   w.choice.assign(count, kNone);
   const auto take = [&](std::uint32_t n) {
@@ -324,22 +332,33 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
   return true;
 }
 
+// Whether a window was made better.
+bool WindowSearch::improve(std::vector<std::uint32_t> ids) {
+  // As they stand in the model, in every block that it repeats.
+  std::ranges::sort(ids, {},
+                    [&](std::uint32_t id) { return std::pair(uses_.position(kernels_[id].nodes.front()), id); });
+  const std::uint64_t looks = form(ids);
+  if (hopeless_.contains(looks)) return false;
+  Window w;
+  if (build(ids, w) && solve(ids, w)) return true;
+  hopeless_.insert(looks);
+  return false;
+}
+
 std::string WindowSearch::run(const FusionOptions& options) {
   Budget budget(evaluator_, options);
   for (std::uint32_t k = 0; k < kernels_.size(); ++k) {  // grows: what gets better is looked at again
     if (!kernels_[k].alive || !kernels_[k].unsupported.empty()) continue;
-    for (auto& ids : windows_around(k)) {
+    for (const auto& ids : windows_around(k)) {
       if (!kernels_[k].alive) break;
-      // As they stand in the model, in every block that it repeats.
-      std::ranges::sort(ids, {},
-                        [&](std::uint32_t id) { return std::pair(uses_.position(kernels_[id].nodes.front()), id); });
-      const std::uint64_t looks = form(ids);
-      if (hopeless_.contains(looks)) continue;
       if (std::string reason = budget.spent(); !reason.empty()) return reason;
-      Window w;
-      if (!build(ids, w) || !solve(ids, w)) hopeless_.insert(looks);
+      improve(ids);
     }
   }
+  std::vector<std::uint32_t> all;  // a small model is one window
+  for (std::uint32_t k = 0; k < kernels_.size() && all.size() <= kChoices; ++k)
+    if (kernels_[k].alive) all.push_back(k);
+  if (all.size() > 1 && all.size() <= kChoices) improve(all);
   return {};
 }
 

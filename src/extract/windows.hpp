@@ -32,6 +32,7 @@ class WindowSearch {
  private:
   std::vector<std::vector<std::uint32_t>> windows_around(std::uint32_t kernel) const;
   std::uint64_t form(const std::vector<std::uint32_t>& window) const;
+  bool improve(std::vector<std::uint32_t> ids);
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
   void choose(Window& w) const;
   Landmarks::Set depend_on(std::uint32_t node, const Window& w, const std::set<std::uint32_t>& inside) const;
