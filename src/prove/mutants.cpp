@@ -84,6 +84,20 @@ Status prove_all_of(const Material& material, Task& task, const Budget& budget, 
   return {};
 }
 
+/// What refutes a rule with a weaker guard refutes it without: the spaces that are searched are not the same, because
+/// there are more terms.
+void carry_over(Task& task) {
+  const auto is_refuted = [&](std::size_t i) {
+    return task.verdicts[i] && task.verdicts[i]->kind == Verdict::Kind::kRefuted;
+  };
+  for (std::size_t i = 0; i < task.mutants.size(); ++i) {
+    if (task.mutants[i].kind != "dropped guard" || !task.verdicts[i] || is_refuted(i)) continue;
+    for (std::size_t k = 0; k < task.mutants.size(); ++k)
+      if (task.mutants[k].kind == "wrong constant" && task.mutants[k].before == task.mutants[i].before && is_refuted(k))
+        task.verdicts[i] = task.verdicts[k];
+  }
+}
+
 Status explain(std::vector<MutantOutcome>& outcomes, const std::vector<Explanation>& explanations) {
   std::map<std::string, std::string> reasons;
   for (const Explanation& e : explanations) reasons[e.mutant] = e.reason;
@@ -154,7 +168,8 @@ Result<std::vector<MutantOutcome>> prove_mutants(const rule::RuleSet& rules, con
   for (Status& status : written) FW_TRY_STATUS(std::move(status));
   std::vector<MutantOutcome> out;
   std::map<std::string, int> same;  // changes of one name are numbered
-  for (Task& task : tasks)
+  for (Task& task : tasks) {
+    carry_over(task);
     for (std::size_t i = 0; i < task.mutants.size(); ++i) {
       if (!task.verdicts[i]) continue;
       const Mutant& mutant = task.mutants[i];
@@ -163,6 +178,7 @@ Result<std::vector<MutantOutcome>> prove_mutants(const rule::RuleSet& rules, con
       if (times > 1) change += fmt::format(" (place {})", times);
       out.push_back({mutant.rule, mutant.kind, std::move(change), *std::move(task.verdicts[i]), {}});
     }
+  }
   FW_TRY_STATUS(explain(out, explanations));
   return out;
 }

@@ -163,7 +163,7 @@ void check_models(std::size_t step, std::uintmax_t most) {
 
 }  // namespace
 
-TEST_CASE("the order of a model's nodes changes neither cost nor kernels, in some of the corpora", "[driver][slow]") {
+TEST_CASE("the order of a model's nodes changes neither cost nor kernels, in some of the corpora", "[driver]") {
   check_models(8, 1U << 16);
 }
 

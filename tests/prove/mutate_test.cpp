@@ -95,43 +95,79 @@ TEST_CASE("an explanation of what is refuted or does not exist is an error", "[p
   CHECK_FALSE(read_explanations(source_of("explained", "add-zero has no reason\n")));
 }
 
-TEST_CASE("broken rules are taken over from a run that was interrupted", "[prove]") {
-  auto file = rule::parse_rules(source_of("test.fuse", kAddZero));
-  const auto set = rule::check_rules({*file}, ops::OpTable::builtin());
-  Options options;
-  options.budget = {60};
-  const std::string path = (std::filesystem::temp_directory_path() / "fusewright-mutants-test.jsonl").string();
-  std::filesystem::remove(path);
-  const auto lines = [&] {
-    std::vector<std::string> out;
-    std::ifstream in(path);
-    for (std::string line; std::getline(in, line);) out.push_back(line);
-    return out;
-  };
-  const auto run = [&](const Budget& budget) {
-    auto journal = MutantJournal::open(path, *set, budget);
+/// A journal of the rules of a text, in a file of its own.
+class JournalFile {
+ public:
+  explicit JournalFile(const std::string& text) {
+    auto file = rule::parse_rules(source_of("test.fuse", text));
+    if (!file) FAIL(print_error(file.error()));
+    set_ = *rule::check_rules({*file}, ops::OpTable::builtin());
+    std::filesystem::remove(path_);
+  }
+  ~JournalFile() { std::filesystem::remove(path_); }
+
+  std::vector<MutantOutcome> run(std::uint64_t terms) const {
+    Options options;
+    options.budget = {terms};
+    auto journal = MutantJournal::open(path_, set_, options.budget);
     REQUIRE(journal);
-    auto out = prove_mutants(*set, options, {}, &*journal);
+    auto out = prove_mutants(set_, options, {}, &*journal);
     REQUIRE(out);
     return *std::move(out);
-  };
-  const std::vector<MutantOutcome> first = run(options.budget);
-  REQUIRE(lines().size() == 4);  // a heading
-  {
-    // The first is known, told by its seconds; the second was cut off.
-    std::vector<std::string> known = lines();
-    const std::size_t at = known[1].find("\"seconds\":");
-    known[1].replace(at, known[1].find_first_of(",}", at) - at, "\"seconds\":1234.5");
-    std::ofstream(path) << known[0] << '\n' << known[1] << '\n' << known[2].substr(0, 40);
   }
-  const std::vector<MutantOutcome> second = run(options.budget);
-  REQUIRE(lines().size() == 4);
+  std::vector<std::string> lines() const {
+    std::vector<std::string> out;
+    std::ifstream in(path_);
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+  }
+  void write(const std::vector<std::string>& lines) const {
+    std::ofstream out(path_);
+    for (const std::string& line : lines) out << line << '\n';
+  }
+
+ private:
+  rule::RuleSet set_;
+  std::string path_ = (std::filesystem::temp_directory_path() / "fusewright-mutants-test.jsonl").string();
+};
+
+TEST_CASE("broken rules are taken over from a run that was interrupted", "[prove]") {
+  const JournalFile file(kAddZero);
+  const std::vector<MutantOutcome> first = file.run(60);
+  std::vector<std::string> known = file.lines();
+  REQUIRE(known.size() == 4);  // a heading
+  // The first is known, told by its seconds; the second was cut off.
+  const std::size_t at = known[1].find("\"seconds\":");
+  known[1].replace(at, known[1].find_first_of(",}", at) - at, "\"seconds\":1234.5");
+  known[2].resize(40);
+  known.pop_back();
+  file.write(known);
+  const std::vector<MutantOutcome> second = file.run(60);
+  CHECK(file.lines().size() == 4);
   CHECK(second[0].verdict.seconds == 1234.5);
   CHECK(second[1].verdict.seconds != 1234.5);
   CHECK(mutants_to_markdown(second) == mutants_to_markdown(first));
-  CHECK(run({61})[0].verdict.seconds != 1234.5);  // of another budget
-  std::filesystem::remove(path);
-  CHECK_FALSE(MutantJournal::open("/nowhere/mutants.jsonl", *set, options.budget));
+  CHECK(file.run(61)[0].verdict.seconds != 1234.5);  // of another budget
+  CHECK_FALSE(MutantJournal::open("/nowhere/mutants.jsonl", {}, {}));
+}
+
+TEST_CASE("what refutes a weaker guard refutes the rule without it", "[prove]") {
+  const JournalFile file("rewrite r { match x + x  where rank(x) >= 1  to x * 2 }");
+  file.run(60);
+  std::vector<std::string> lines = file.lines();
+  const auto judge = [&](const std::string& change, const std::string& verdict) {
+    for (std::string& line : lines) {
+      const std::size_t at = line.find("\"verdict\":\"") + 11;
+      if (line.find(change) != std::string::npos) line.replace(at, line.find('"', at) - at, verdict);
+    }
+  };
+  judge("dropped guard: rank(x) >= 1", "exhausted");
+  judge("wrong constant: rank(x) >= 1 -> rank(x) >= 0", "refuted");
+  file.write(lines);
+  std::size_t found = 0;
+  for (const MutantOutcome& o : file.run(60))
+    found += o.change == "dropped guard: rank(x) >= 1" && o.verdict.kind == Verdict::Kind::kRefuted ? 1 : 0;
+  CHECK(found == 1);
 }
 
 }  // namespace fusewright::prove
