@@ -51,20 +51,23 @@ Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const sa
   for (const saturate::RuleTrace& t : saturated.trace.rules)
     if (t.name == rule.name) trace = &t;
   result.fired = trace != nullptr && trace->applied + trace->unchanged > 0;
+  std::string nothing;  // what came of matches whose right side could not be made
+  if (trace != nullptr && trace->errors > 0)
+    for (const Diagnostic& d : saturated.trace.diagnostics)
+      if (!d.notes.empty() && d.notes.back().message == "in rewrite '" + rule.name + "'")
+        nothing += fmt::format(": {} of its matches came to nothing: {}", trace->errors, d.message);
   if (test.reject) {
     if (result.fired)
       result.reason = "the rule fired";
+    else if (!nothing.empty())
+      result.reason = "the rule did not fire, but its pattern matches" + nothing;
     else if (test.because &&
              (trace == nullptr || *test.because >= trace->refused.size() || trace->refused[*test.because] == 0))
       result.reason = fmt::format("it did not fire, but not because of `{}`", rule.guards[*test.because].text);
     return {};
   }
   if (!result.fired) {
-    result.reason = "the rule did not fire";
-    if (trace != nullptr && trace->errors > 0)
-      for (const Diagnostic& d : saturated.trace.diagnostics)
-        if (!d.notes.empty() && d.notes.back().message == "in rewrite '" + rule.name + "'")
-          result.reason += fmt::format(": {} of its matches came to nothing: {}", trace->errors, d.message);
+    result.reason = "the rule did not fire" + nothing;
     if (trace != nullptr)
       for (std::size_t g = 0; g < trace->refused.size(); ++g)
         if (trace->refused[g] > 0)
@@ -128,7 +131,10 @@ Result<std::vector<RuleTestResult>> run_rule_tests(std::shared_ptr<const rule::R
     if (!graph) return std::unexpected(with_context(graph.error(), fmt::format("example {}", test.name), test.span));
     saturate::Options options;
     options.allowed.add(rule::ExactnessClass::kReassociating);
-    if (rewrite != nullptr) options.allowed = options.allowed | rewrite->exactness;
+    if (rewrite != nullptr) {
+      options.allowed = options.allowed | rewrite->exactness;
+      if (!rewrite->targets.empty()) options.target = rewrite->targets.front();  // whatever machine this is
+    }
     options.limits.nodes = 100'000;
     options.limits.iterations = 20;
     FW_TRY(const saturate::Saturated saturated, saturate::saturate(*graph, rules, options));

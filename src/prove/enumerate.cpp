@@ -165,6 +165,8 @@ class Enumerator {
     // A number that shapes give: a guard picks it out.
     if (literal.any && guarded_.contains(literal.bind)) values = {0.5, 1, 2, 3, 4, 6, 8, 9, 12, 18, 27};
     if (literal.value == 0 && !literal.any) values.push_back(-0.0);
+    if (!literal.any && literal.tolerance > 0)  // both ends of what matches
+      for (const double end : {-0.999, 0.999}) values.push_back(literal.value + end * literal.tolerance);
     if (literal.approximate && type.dtype == ops::DType::kF32)
       values.push_back(std::nextafter(static_cast<float>(literal.value), 2 * static_cast<float>(literal.value)));
     const bool names = !literal.bind.empty() && !guards_.knows(literal.bind);

@@ -112,6 +112,7 @@ class FuseSearch {
           filled += search_.instances > before ? 1 : 0;
         }
     note(fmt::format("{} of {} operators at their places of the pattern", filled, places));
+    search_.sampled = search_.sampled || filled == 0;  // only its operators are known to be right, one by one
     return true;
   }
 

@@ -185,8 +185,10 @@ class RewriteChecker {
   void warn_unused() {
     for (const auto& [name, binding] : all_) {
       if (binding.derived || used_.contains(name) || name.starts_with("_")) continue;
+      const bool attr = binding.kind == Binding::Kind::kAttr;
       c_.reports.warning("unused-name", binding.span,
-                         "'" + name + "' is bound and never used; '_' matches without a name");
+                         "'" + name + "' is bound and never used; " +
+                             (attr ? "leave it out, or call it '_" + name + "'" : "'_' matches without a name"));
     }
     for (const auto& [name, span] : all_lets_) {
       if (!used_.contains(name)) c_.reports.warning("unused-name", span, "'" + name + "' is computed and never used");

@@ -1,6 +1,7 @@
 #include "fusewright/support/diagnostic.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "fusewright/support/result.hpp"
@@ -101,6 +102,11 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   constexpr std::size_t kLongest = 200;  // bytes: nobody slips in writing a longer name, and the table is square
   std::string best;
   if (word.size() > kLongest) return best;
+  const auto same_letter = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  for (const std::string& candidate : candidates)
+    if (std::ranges::equal(word, candidate, same_letter)) return candidate;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::vector<std::size_t> row, above, above_that;  // of the table of edit distances; two letters swapped are one edit
   for (const std::string& candidate : candidates) {

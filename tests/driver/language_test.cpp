@@ -70,19 +70,27 @@ std::string expected_of(const std::string& text) {
   return expected;
 }
 
-void check_works(const std::string& text) {
-  const ExampleFile file(text);
+std::shared_ptr<const rule::RuleSet> rules_of(const ExampleFile& file) {
   const auto rules = driver::load_rules({file.path()}, true);
   if (!rules) FAIL(print_error(rules.error()));
-  for (const rule::Finding& finding : rule::lint_rules(**rules)) {
+  return *rules;
+}
+
+std::vector<driver::RuleTestResult> results_of(const ExampleFile& file) {
+  const auto device = cost::load_device(driver::devices_folder() + "/x86-avx2.json");
+  REQUIRE(device.has_value());
+  auto results = driver::run_rule_tests(rules_of(file), *device, {file.path()});
+  if (!results) FAIL(print_error(results.error()));
+  return *std::move(results);
+}
+
+void check_works(const std::string& text) {
+  const ExampleFile file(text);
+  for (const rule::Finding& finding : rule::lint_rules(*rules_of(file))) {
     const bool here = finding.diagnostic.span.valid() && finding.diagnostic.span.source->name == file.path();
     if (here && !finding.lint.empty()) FAIL_CHECK(rule::print_finding(finding));
   }
-  const auto device = cost::load_device(driver::devices_folder() + "/x86-avx2.json");
-  REQUIRE(device.has_value());
-  const auto results = driver::run_rule_tests(*rules, *device, {file.path()});
-  if (!results) FAIL(print_error(results.error()));
-  for (const driver::RuleTestResult& result : *results) {
+  for (const driver::RuleTestResult& result : results_of(file)) {
     INFO(result.name << ": " << result.reason);
     CHECK(result.passed);
   }
@@ -113,4 +121,35 @@ TEST_CASE("every example of the language reference does what it says", "[driver]
   }
   CHECK(working >= 9);
   CHECK(failing >= 2);
+}
+
+TEST_CASE("examples of a rule for one target run on every machine", "[driver]") {
+  check_works(R"(
+/// The tangent is odd.
+/// Source: any table of functions.
+rewrite tan-is-odd exactness(bitexact) requires target(nvptx) {
+  match -tan(-x)
+  to tan(x)
+  test { x: f32[4]  match -tan(-x)  to tan(x) }
+  reject { x: f32[4]  match -tan(x) }
+}
+)");
+}
+
+TEST_CASE("a reject fails whose pattern matches, though the right side has no meaning there", "[driver]") {
+  const ExampleFile file(R"(
+/// Wrong for the shapes of the example.
+/// Source: none.
+rewrite sum-of-sums exactness(reassociating) {
+  match reduce_sum(tan(x), axes = [0])
+  to reshape(reduce_sum(tan(x), axes = [0]), shape = [3])
+  test { x: f32[2, 3]  match reduce_sum(tan(x), axes = [0]) }
+  reject { x: f32[2, 4]  match reduce_sum(tan(x), axes = [0]) }
+}
+)");
+  const auto results = results_of(file);
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].passed);
+  CHECK_FALSE(results[1].passed);
+  CHECK(results[1].reason.find("its pattern matches: 1 of its matches came to nothing") != std::string::npos);
 }

@@ -114,6 +114,12 @@ TEST_CASE("values lie beyond the bounds that a rule is written with", "[prove]")
   CHECK(refuted(rule + "to x * min(max(x + 3, 0), 5) }"));
 }
 
+TEST_CASE("a number that need only be near is tried at both ends", "[prove]") {
+  CHECK(refuted("rewrite r exactness(approximate(1e-5)) { match x * ~2.718 within 1  to x * 2.718 }"));
+  CHECK(refuted("rewrite r exactness(approximate(1e-5)) { match tanh(x * ~0.7 within 0.1)  to tanh(x * 0.7) }"));
+  CHECK(holds("rewrite r exactness(approximate(1e-5)) { match x * ~2.71828183  to x * 2.71828183 }"));
+}
+
 TEST_CASE("infinities and NaN reach operands of fewer elements than there are special values", "[prove]") {
   CHECK(refuted("rewrite r { match select(y == y, x, x + x)  where shape(x) == [3, 3], is_float(y)  to x }"));
 }
@@ -196,6 +202,12 @@ TEST_CASE("the regions of a fuse rule have the values of their nodes", "[prove]"
   CHECK(v.subject == Verdict::Subject::kFuse);
   CHECK(v.kind == Kind::kExhausted);
   CHECK(v.instances > 200);
+}
+
+TEST_CASE("a fuse rule that admits nothing of what is tried is sampled", "[prove]") {
+  const std::string rule = "fuse r kernel(loop) { match {exp, tanh}+ as part where ";
+  CHECK(sure(verdict_of(rule + "rank(part) < 9 }")));
+  CHECK(verdict_of(rule + "not graph_output(part) }").kind == Kind::kSampled);
 }
 
 TEST_CASE("places that are themselves gathered are read", "[prove]") {

@@ -60,6 +60,7 @@ TEST_CASE("nearest finds slips of the pen and nothing far away", "[diagnostic]")
   CHECK(nearest("rleu", words) == "relu");
   CHECK(nearest("ad", words) == "add");
   CHECK(nearest("convolution", words).empty());
+  CHECK(nearest("Relu", {"celu", "relu", "selu"}) == "relu");  // as other systems write it
 }
 
 TEST_CASE("an error passes through callers and gathers context and place", "[result]") {
