@@ -57,6 +57,14 @@ Edges::Edges(const Subject& subject) : subject_(subject), plan_(subject.plan), u
       if (read.insert(storage(input)).second) readers_[storage(input)].push_back(g);
     }
   }
+  next_.resize(plan_.groups.size());
+  for (std::size_t g = 0; g < plan_.groups.size(); ++g) {
+    std::set<std::size_t> next;
+    for (const Value out : plan_.groups[g].outputs)
+      if (const auto readers = readers_.find(out); readers != readers_.end())
+        next.insert(readers->second.begin(), readers->second.end());
+    next_[g].assign(next.begin(), next.end());
+  }
   for (const plan::Cut& cut : plan_.cuts) recorded_.emplace(std::pair(cut.value, cut.consumer), &cut);
 }
 
@@ -78,18 +86,17 @@ std::vector<bool> Edges::hot_inputs(const std::vector<Value>& inputs) const {
 
 // Whether the reader also depends on the writer by way of another group: one that runs between them.
 bool Edges::cyclic(std::size_t writer, std::size_t reader) const {
-  std::set<std::size_t> seen;
+  if (writer >= reader) return false;
+  std::vector<bool> seen(reader - writer, false);  // by group behind the writer
   std::vector<std::size_t> stack{writer};
   while (!stack.empty()) {
     const std::size_t at = stack.back();
     stack.pop_back();
-    for (const Value out : plan_.groups[at].outputs) {
-      const auto readers = readers_.find(out);
-      if (readers == readers_.end()) continue;
-      for (const std::size_t next : readers->second) {
-        if (next == reader && at != writer) return true;
-        if (next < reader && seen.insert(next).second) stack.push_back(next);
-      }
+    for (const std::size_t next : next_[at]) {
+      if (next == reader && at != writer) return true;
+      if (next <= writer || next >= reader || seen[next - writer]) continue;
+      seen[next - writer] = true;
+      stack.push_back(next);
     }
   }
   return false;

@@ -67,6 +67,7 @@ class Edges {
   std::map<Value, Value> views_;                          // to the tensor seen
   std::map<graph::NodeId, std::vector<std::size_t>> in_;  // groups of a node
   std::map<Value, std::vector<std::size_t>> readers_;     // of a stored tensor, through views
+  std::vector<std::vector<std::size_t>> next_;            // by group: those that read what it writes, each behind it
   std::map<Value, std::vector<std::size_t>> read_as_;     // of a tensor as it is, views among them
   std::map<Value, std::vector<graph::NodeId>> viewed_by_;
   std::map<std::pair<Value, std::string>, const plan::Cut*> recorded_;
