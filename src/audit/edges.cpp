@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fusewright/audit/text.hpp"
+#include "fusewright/plan/storage.hpp"
 
 namespace fusewright::audit {
 
@@ -68,10 +69,7 @@ Edges::Edges(const Subject& subject) : subject_(subject), plan_(subject.plan), u
   for (const plan::Cut& cut : plan_.cuts) recorded_.emplace(std::pair(cut.value, cut.consumer), &cut);
 }
 
-Value Edges::storage(Value v) const {
-  for (auto at = views_.find(v); at != views_.end(); at = views_.find(v)) v = at->second;
-  return v;
-}
+Value Edges::storage(Value v) const { return plan::storage_of(views_, v); }
 
 std::vector<std::size_t> Edges::groups_of(NodeId node) const {
   const auto at = in_.find(node);

@@ -28,7 +28,8 @@ cli::Outcome run(int argc, char** argv) {
   app.footer(
       "\n`fusewright COMMAND --help` lists a command's options, with examples.\n"
       "Exit codes: 0 done, 1 a wrong result or failed check, 2 bad input or usage,\n"
-      "3 out of memory, or of time with no plan, or of room for what is written.");
+      "3 out of memory, or of time with no plan, or of room for what is written,\n"
+      "or no plan within --memory.");
   cli::add_run(app, outcome);
   cli::add_bench(app, outcome);
   cli::add_audit(app, outcome);

@@ -16,6 +16,11 @@ namespace fusewright::cli {
 
 namespace {
 
+/// Units of --memory, in bytes.
+const std::map<std::string, double> kSizes = {{"b", 1},           {"kb", 1e3},           {"mb", 1e6},
+                                              {"gb", 1e9},        {"tb", 1e12},          {"kib", 1024},
+                                              {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
+
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
@@ -164,7 +169,9 @@ void add_model_options(CLI::App& command, ModelArguments& a) {
   option(kRules, "--memory", a.memory, "SIZE",
          "bytes that a run may hold at once, as in 2GiB or 500MB: inputs, weights, outputs and what lies between "
          "kernels. Kernels are put in another order, and less is stored and more computed again, until it fits")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(CLI::AsNumberWithUnit(kSizes, CLI::AsNumberWithUnit::CASE_INSENSITIVE))
+      ->check(CLI::Range(1.0, 1e18))
+      ->excludes("--no-fuse");
 
   constexpr const char* kMachine = "Machine";
   option(kMachine, "--device-file", a.device_file, "NAME|FILE",
@@ -212,7 +219,7 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
     FW_TRY_STATUS(assign("--dim", o.dims, pair.first, value));
   }
   FW_TRY_STATUS(read_limits(a.limits, o.limits));
-  if (a.memory) o.memory = static_cast<std::int64_t>(std::min<std::uint64_t>(*a.memory, std::uint64_t(1) << 62));
+  if (a.memory) o.memory = static_cast<std::int64_t>(*a.memory);
   FW_TRY(const auto files, input_files(a));
   FW_TRY(o.inputs, driver::read_inputs(files));
   if (!a.data.empty()) {

@@ -18,7 +18,7 @@ struct ModelArguments {
   bool no_builtin_rules = false, no_fuse = false, random_weights = false, json = false;
   int threads = 0;
   std::uint64_t seed = 0;
-  std::optional<std::uint64_t> memory;
+  std::optional<double> memory;
 };
 void add_model_options(CLI::App& command, ModelArguments& arguments);
 /// `--device`, for commands whose target does not say it.

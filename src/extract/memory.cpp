@@ -9,6 +9,7 @@
 
 #include "fusewright/extract/admit.hpp"
 #include "fusewright/plan/memory.hpp"
+#include "fusewright/plan/storage.hpp"
 
 namespace fusewright::extract {
 
@@ -21,8 +22,8 @@ using plan::Plan;
 /// Orders the groups of a plan, always taking the one of those that can run that leaves least alive behind it.
 class Ordering {
  public:
-  explicit Ordering(const Plan& plan) : plan_(plan), after_(plan.groups.size()), waits_(plan.groups.size()) {
-    for (const plan::View& view : plan.views) views_.emplace(view.value, view.of);
+  explicit Ordering(const Plan& plan)
+      : plan_(plan), views_(plan::viewed(plan)), after_(plan.groups.size()), waits_(plan.groups.size()) {
     const Uses uses(plan.graph);
     std::map<NodeId, std::vector<std::size_t>> computed_in;
     std::map<Value, std::size_t> writer;
@@ -84,10 +85,7 @@ class Ordering {
   }
 
  private:
-  Value storage(Value v) const {
-    for (auto at = views_.find(v); at != views_.end(); at = views_.find(v)) v = at->second;
-    return v;
-  }
+  Value storage(Value v) const { return plan::storage_of(views_, v); }
 
   /// Bytes that are alive behind a group and were not before it.
   std::int64_t growth(std::size_t g) const {

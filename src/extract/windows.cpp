@@ -147,8 +147,8 @@ std::uint64_t WindowSearch::form(const std::vector<std::uint32_t>& window) const
 }
 
 // The values that may be stored: those that are now come first; then those with several readers, those where the kind
-// of work or the number of elements changes, and those that join what comes out of a product: there few cores may be at
-// work. A value that lies in between is cheaper in registers than in memory.
+// of work or the number of elements changes, and at last those that join what comes out of a product: there few cores
+// may be at work. A value that lies in between is cheaper in registers than in memory.
 void WindowSearch::choose(Window& w) const {
   const std::size_t count = w.nodes.size();
   std::vector<std::uint32_t> readers(count, 0);
@@ -172,7 +172,7 @@ void WindowSearch::choose(Window& w) const {
   const auto stored = [&](std::uint32_t n) { return writer_[w.nodes[n].index] != kNone; };
   const auto optional = [&](std::uint32_t n) {
     const bool free = (w.free >> n & 1) != 0;
-    return dear_reader[n] || (!free && (readers[n] > 1 || changes[n] || joins[n]));
+    return dear_reader[n] || (!free && (readers[n] > 1 || changes[n]));
   };
   w.choice.assign(count, kNone);
   const auto take = [&](std::uint32_t n) {
@@ -184,6 +184,8 @@ void WindowSearch::choose(Window& w) const {
     if (stored(n)) take(n);
   for (std::uint32_t n = 0; n < count; ++n)
     if (w.choice[n] == kNone && optional(n) && w.choices.size() < kChoices) take(n);
+  for (std::uint32_t n = 0; n < count; ++n)
+    if (w.choice[n] == kNone && joins[n] && (w.free >> n & 1) == 0 && w.choices.size() < kChoices) take(n);
 }
 
 // Landmarks behind what kernels outside make of a value of the window. What is computed in other kernels too is not

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/plan/storage.hpp"
+#include "fusewright/plan/storage.hpp"
 
 namespace fusewright::plan {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "src/plan/storage.hpp"
+#include "fusewright/plan/storage.hpp"
 
 namespace fusewright::plan {
 

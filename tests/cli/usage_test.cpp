@@ -109,6 +109,30 @@ TEST_CASE("each limit ends the search with a plan, and says so", "[cli]") {
   CHECK_FALSE(has(several.out, "stopped"));
 }
 
+TEST_CASE("a run is planned within --memory, or there is no plan", "[cli]") {
+  const auto total = [](const Ran& ran) { return json::parse(ran.out)["memory"]["total"].get<std::int64_t>(); };
+  const std::string audit = "audit " + kElementwise;
+  const Ran free = run(audit + " --json");
+  REQUIRE(free.code == 0);
+  const std::string least = std::to_string(total(free));
+  const Ran fits = run(audit + " --json --memory " + least + "b");
+  REQUIRE(fits.code == 0);
+  CHECK(total(fits) == total(free));
+  CHECK(run(audit + " --memory 1.5GiB").code == 0);
+  const Ran small = run(audit + " --memory 10kB");
+  CHECK(small.code == 3);
+  CHECK(has(small.err, "no plan was found that needs at most 10000 bytes"));
+  for (const std::string wrong : {"-5", "0", "many", "4XB", "99999999999999999999"}) {
+    const Ran ran = run(audit + " --memory " + wrong);
+    INFO(wrong << ": " << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(has(ran.err, "--memory"));
+  }
+  const Ran both = run(audit + " --memory 1GB --no-fuse");
+  CHECK(both.code == 2);
+  CHECK(has(both.err, "--no-fuse"));
+}
+
 TEST_CASE("outputs are read at 80 columns and without escapes where they are no terminal", "[cli]") {
   for (const std::string& arguments :
        {"run " + example("encoder/model.hlo") + " --check", "bench " + kElementwise + " --repeats 2",
