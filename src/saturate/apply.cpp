@@ -49,7 +49,12 @@ std::optional<bool> truth(const EnvValue& value) {
 }  // namespace
 
 Applier::Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program)
-    : egraph_(egraph), rewrites_(rewrites), program_(program), builder_(egraph), runner_(egraph, builder_) {}
+    : egraph_(egraph),
+      rewrites_(rewrites),
+      program_(program),
+      builder_(egraph),
+      runner_(egraph, builder_),
+      recorder_(egraph, builder_) {}
 
 void Applier::prepare(PatternId id) {
   if (prepared_.size() < program_.patterns.size()) prepared_.resize(program_.patterns.size());
@@ -88,7 +93,7 @@ ops::Env Applier::environment(PatternId id, const Decoded& match) const {
       case match::Binding::Kind::kNothing: break;
       case match::Binding::Kind::kValue:
         if (match.registers[binding.index] != egraph_.none()) {
-          value = egraph::TermBuilder::pack(match.registers[binding.index]);
+          value = ops::TermValue{binding.index};
         }
         break;
       case match::Binding::Kind::kAttr:
@@ -109,8 +114,31 @@ ops::Env Applier::environment(PatternId id, const Decoded& match) const {
   return env;
 }
 
+/// All that expressions can see of a match but through questions to the e-graph.
+void Applier::set_key(PatternId id, const Decoded& match) {
+  const match::PatternInfo& pattern = program_.patterns[id.index];
+  key_.assign({id.index, match.peeled ? 1U : 0U, egraph_.type_id(match.root).index});
+  for (std::size_t i = 1; i < pattern.roots.size(); ++i)
+    key_.push_back(egraph_.type_id(root_of(pattern, match, i)).index);
+  for (const match::Binding& binding : pattern.bindings) {
+    switch (binding.kind) {
+      case match::Binding::Kind::kNothing: break;
+      case match::Binding::Kind::kValue:
+      case match::Binding::Kind::kNumber: {
+        const EClassId c = match.registers[binding.index];
+        key_.push_back(egraph_.type_id(c).index);
+        key_.push_back(egraph_.fact(c).word);
+        break;
+      }
+      case match::Binding::Kind::kAttr: key_.push_back(egraph_[match.nodes[binding.index]].attrs.index); break;
+    }
+  }
+  for (const std::uint16_t i : prepared_[id.index].attr_nodes)
+    key_.push_back(egraph_[match.nodes[pattern.named_nodes[i].second]].attrs.index);
+}
+
 Outcome Applier::failed(Error error) {
-  error_ = std::move(error);
+  error_ = std::make_shared<const Error>(std::move(error));
   return {Outcome::Kind::kError};
 }
 
@@ -172,66 +200,91 @@ Outcome Applier::run(PatternId id, const Decoded& match) {
     if (fits) return unite(rule, match.root, *term, variant.to[0]->span);
   }
 
-  ops::Env env = environment(id, match);
-  if (const auto refused = take_steps(prepared, rule, variant, env)) return *refused;
-  // All values before the first union: what one root becomes must not depend on another's.
-  std::vector<EClassId> made;
-  for (std::size_t i = 0; i < variant.to.size(); ++i) {
-    const Expr& to = *variant.to[i];
-    Result<EnvValue> value = ops::elaborate(egraph_.table(), to, env, builder_);
-    if (!value) return failed(std::move(value).error());
-    Result<EClassId> result = as_tensor(*value, root_of(pattern, match, i), match.peeled && !recognises(rule), to.span);
-    if (!result) return failed(std::move(result).error());
-    made.push_back(*result);
+  set_key(id, match);
+  const Recording* known = recordings_.find(key_);
+  if (known == nullptr || !recorder_.play(*known, match.registers)) {
+    recorder_.begin(match.registers);
+    evaluate(id, match);
+    known = &recorder_.recording();
+    recordings_.keep(key_, *known);
+  }
+  switch (known->end) {
+    case Recording::End::kGuard: return {Outcome::Kind::kGuard, known->guard};
+    case Recording::End::kError: error_ = known->error; return {Outcome::Kind::kError};
+    case Recording::End::kMade: break;
   }
   Outcome outcome;
-  for (std::size_t i = 0; i < made.size() && outcome.kind != Outcome::Kind::kError; ++i) {
-    outcome = unite(rule, root_of(pattern, match, i), made[i], variant.to[i]->span);
+  for (std::size_t i = 0; i < known->made.size() && outcome.kind != Outcome::Kind::kError; ++i) {
+    outcome = unite(rule, root_of(pattern, match, i), recorder_.term({known->made[i]}), variant.to[i]->span);
   }
   return outcome;
 }
 
-/// Guards and `let`s that need an environment. @returns how it ends where it ends there.
-std::optional<Outcome> Applier::take_steps(const Prepared& prepared, const rule::RewriteRule& rule,
-                                           const rule::RewriteVariant& variant, ops::Env& env) {
+/// Guards, `let`s and right-hand sides by their text, on record.
+void Applier::evaluate(PatternId id, const Decoded& match) {
+  const match::PatternInfo& pattern = program_.patterns[id.index];
+  const rule::RewriteRule& rule = rewrites_[pattern.rule.index];
+  const rule::RewriteVariant& variant = rule.variants[pattern.variant];
+  Recording& recording = recorder_.recording();
+  const auto fails = [&](Error error) {
+    recording.end = Recording::End::kError;
+    recording.error = std::make_shared<const Error>(std::move(error));
+  };
+  ops::Env env = environment(id, match);
+  const Result<std::optional<std::uint32_t>> refused = take_steps(prepared_[id.index], rule, variant, env);
+  if (!refused) return fails(refused.error());
+  if (*refused) {
+    recording.end = Recording::End::kGuard;
+    recording.guard = **refused;
+    return;
+  }
+  // All values before the first union: what one root becomes must not depend on another's.
+  for (std::size_t i = 0; i < variant.to.size(); ++i) {
+    const Expr& to = *variant.to[i];
+    Result<EnvValue> value = ops::elaborate(egraph_.table(), to, env, recorder_);
+    if (!value) return fails(std::move(value).error());
+    Result<ops::TermValue> result =
+        as_tensor(*value, root_of(pattern, match, i), match.peeled && !recognises(rule), to.span);
+    if (!result) return fails(std::move(result).error());
+    recording.made.push_back(static_cast<std::uint32_t>(result->id));
+  }
+}
+
+/// Guards and `let`s that need an environment. @returns the guard that does not hold, if any.
+Result<std::optional<std::uint32_t>> Applier::take_steps(const Prepared& prepared, const rule::RewriteRule& rule,
+                                                         const rule::RewriteVariant& variant, ops::Env& env) {
   for (std::uint32_t i = 0; i < variant.steps.size(); ++i) {
     if (std::ranges::find(prepared.quick, i) != prepared.quick.end()) continue;
     const rule::Step& step = variant.steps[i];
     const bool guards = step.kind == rule::Step::Kind::kGuard;
     const Expr& expr = guards ? *rule.guards[step.guard].expr : *step.value;
-    Result<EnvValue> value = ops::elaborate(egraph_.table(), expr, env, builder_);
-    if (!value) return failed(std::move(value).error());
+    FW_TRY(EnvValue value, ops::elaborate(egraph_.table(), expr, env, recorder_));
     if (!guards) {
-      env.insert_or_assign(step.name, *std::move(value));
+      env.insert_or_assign(step.name, std::move(value));
       continue;
     }
-    const auto holds = truth(*value);
-    if (!holds)
-      return failed(
-          fail("the guard '" + rule.guards[step.guard].text + "' is neither true nor false", expr.span).error());
-    if (!*holds) return Outcome{Outcome::Kind::kGuard, step.guard};
+    const auto holds = truth(value);
+    if (!holds) return fail("the guard '" + rule.guards[step.guard].text + "' is neither true nor false", expr.span);
+    if (!*holds) return std::optional(step.guard);
   }
-  return std::nullopt;
+  return std::optional<std::uint32_t>();
 }
 
 /// A number stands for a constant of the root's type; where a pattern looked through a broadcast, a tensor for its own.
-Result<EClassId> Applier::as_tensor(const EnvValue& value, EClassId root, bool peeled, const Span& span) {
+Result<ops::TermValue> Applier::as_tensor(const EnvValue& value, EClassId root, bool peeled, const Span& span) {
   const ops::Type wanted = egraph_.type(root);
-  ops::TermValue term;
-  if (std::holds_alternative<ops::TermValue>(value)) {
-    term = std::get<ops::TermValue>(value);
-  } else {
+  if (!std::holds_alternative<ops::TermValue>(value)) {
     const auto* attr = std::get_if<ops::AttrValue>(&value);
     if (attr == nullptr) return fail("the right-hand side stands for nothing", span);
     const auto number = runner_.number_term(*attr, egraph_.type_id(root));
     if (!number) return fail(ops::to_string(*attr) + " is no " + ops::to_string(wanted), span);
-    return *number;
+    return recorder_.given(*number);
   }
-  const ops::Type& type = builder_.type(term);
-  if (peeled && type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype && type.shape != wanted.shape) {
-    FW_TRY(term, ops::align_to(egraph_.table(), term, wanted.shape, builder_));
-  }
-  return egraph::TermBuilder::unpack(term);
+  const auto term = std::get<ops::TermValue>(value);
+  const ops::Type& type = recorder_.type(term);
+  if (peeled && type.is_tensor() && wanted.is_tensor() && type.dtype == wanted.dtype && type.shape != wanted.shape)
+    return ops::align_to(egraph_.table(), term, wanted.shape, recorder_);
+  return term;
 }
 
 /// Who first made the constant of this class known.

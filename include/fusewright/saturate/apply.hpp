@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "fusewright/egraph/ematch.hpp"
 #include "fusewright/egraph/explain.hpp"
 #include "fusewright/rule/rule.hpp"
+#include "fusewright/saturate/recording.hpp"
 #include "fusewright/saturate/rhs.hpp"
 
 namespace fusewright::saturate {
@@ -31,8 +33,8 @@ struct Outcome {
   std::uint32_t guard = 0;
 };
 
-/// Evaluates guards, `let`s and right-hand sides of matches and puts what they make into an e-graph. The program may
-/// grow between calls.
+/// Evaluates guards, `let`s and right-hand sides of matches and puts what they make into an e-graph. Matches that look
+/// alike to a rule are evaluated once: the others are made from the recording. The program may grow between calls.
 class Applier {
  public:
   Applier(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, const match::Program& program);
@@ -47,7 +49,7 @@ class Applier {
   /// @param record  the match record, for the justification.
   Outcome apply(PatternId pattern, std::span<const egraph::MatchWord> record);
   Outcome apply(PatternId pattern, std::span<const egraph::MatchWord> record, const egraph::Decoded& match);
-  const Error& last_error() const { return error_; }
+  const Error& last_error() const { return *error_; }
 
  private:
   /// What is known of a pattern's rule before any match; made when it first matches.
@@ -62,11 +64,13 @@ class Applier {
 
   void prepare(PatternId pattern);
   Outcome run(PatternId pattern, const egraph::Decoded& match);
+  void set_key(PatternId pattern, const egraph::Decoded& match);
+  void evaluate(PatternId pattern, const egraph::Decoded& match);
   Outcome unite(const rule::RewriteRule& rule, egraph::EClassId root, egraph::EClassId result, const Span& span);
   ops::Env environment(PatternId pattern, const egraph::Decoded& match) const;
-  std::optional<Outcome> take_steps(const Prepared& prepared, const rule::RewriteRule& rule,
-                                    const rule::RewriteVariant& variant, ops::Env& env);
-  Result<egraph::EClassId> as_tensor(const ops::EnvValue& value, egraph::EClassId root, bool peeled, const Span& span);
+  Result<std::optional<std::uint32_t>> take_steps(const Prepared& prepared, const rule::RewriteRule& rule,
+                                                  const rule::RewriteVariant& variant, ops::Env& env);
+  Result<ops::TermValue> as_tensor(const ops::EnvValue& value, egraph::EClassId root, bool peeled, const Span& span);
   std::string maker(egraph::EClassId c) const;
   Outcome failed(Error error);
 
@@ -75,11 +79,14 @@ class Applier {
   const match::Program& program_;
   egraph::TermBuilder builder_;
   RhsRunner runner_;
+  Recorder recorder_;
+  Recordings recordings_;
+  Recordings::Key key_;
   std::vector<Prepared> prepared_;  // by pattern
   egraph::Decoded decoded_;
   std::array<egraph::Decoded, kBatch> batch_;
   egraph::ApplicationId application_;
-  Error error_;
+  std::shared_ptr<const Error> error_;
 };
 
 /// For egraph::replay: applies recorded matches by these rules.
