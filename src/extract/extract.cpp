@@ -133,26 +133,22 @@ class Recognitions {
   std::map<egraph::EClassId, std::set<std::string>> names_;
 };
 
-void set_unfused(plan::Plan& plan, const plan::Plan& unfused) {
-  plan.unfused_kernels = static_cast<std::int64_t>(unfused.groups.size());
-  plan.unfused_bytes = 0;
-  plan.unfused_seconds_estimated = 0;
-  for (const plan::Group& group : unfused.groups) {
-    plan.unfused_bytes += group.bytes;
-    plan.unfused_seconds_estimated += group.seconds_estimated;
-  }
+Result<graph::Graph> primitive(const graph::Graph& graph) {
+  return graph::expand_composites(graph, [](const ops::OpInfo& info) { return info.body != nullptr; });
 }
 
 }  // namespace
 
 Result<plan::Plan> plan_unfused(const graph::Graph& source, const cost::Device& device) {
-  FW_TRY(const graph::Graph primitive,
-         graph::expand_composites(source, [](const ops::OpInfo& info) { return info.body != nullptr; }));
+  FW_TRY(const graph::Graph graph, primitive(source));
   FusionOptions options;
   options.fuse = false;
-  FW_TRY(plan::Plan plan, plan_fusion(primitive, {}, device, options));
-  const plan::Plan& own = plan;
-  set_unfused(plan, own);
+  FW_TRY(plan::Plan plan, plan_fusion(graph, {}, device, options));
+  plan.unfused_kernels = static_cast<std::int64_t>(plan.groups.size());
+  for (const plan::Group& group : plan.groups) {
+    plan.unfused_bytes += group.bytes;
+    plan.unfused_seconds_estimated += group.seconds_estimated;
+  }
   return plan;
 }
 
@@ -161,12 +157,11 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
   const egraph::Selection selection = select_nodes(input.imported, input.device);
   std::map<std::string, ENodeId> chosen;
   FW_TRY(const graph::Graph selected, egraph::to_graph(input.source, input.imported, selection, &chosen));
-  FW_TRY(const graph::Graph primitive,
-         graph::expand_composites(selected, [](const ops::OpInfo& info) { return info.body != nullptr; }));
-  FW_TRY(plan::Plan plan, plan_fusion(primitive, input.rules, input.device, options));
+  FW_TRY(const graph::Graph graph, primitive(selected));
+  FW_TRY(plan::Plan plan, plan_fusion(graph, input.rules, input.device, options));
   if (options.memory) {
     FW_TRY(plan, fit_memory(std::move(plan), *options.memory, input.device, [&](const cost::Device& device) {
-             return plan_fusion(primitive, input.rules, device, options);
+             return plan_fusion(graph, input.rules, device, options);
            }));
   }
   options.begin("bound of the e-graph");
@@ -186,8 +181,11 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
     }
   }
   options.begin("plan unfused");
-  FW_TRY(const plan::Plan unfused, plan_unfused(input.source, input.device));
-  set_unfused(plan, unfused);
+  FW_TRY(graph::Graph source, primitive(input.source));
+  FW_TRY(const Unfused alone, unfused(std::move(source), input.device));
+  plan.unfused_kernels = alone.kernels;
+  plan.unfused_bytes = alone.bytes;
+  plan.unfused_seconds_estimated = alone.seconds;
   return plan;
 }
 

@@ -1,6 +1,7 @@
 #include "fusewright/extract/fusion.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "assemble.hpp"
 #include "bound.hpp"
@@ -44,6 +45,14 @@ void find_constants(const Graph& graph, NodeFacts& facts) {
   }
 }
 
+/// Whether a kernel computes the node, as far as is known of its readers.
+bool is_computed(const Graph& graph, const Uses& uses, const NodeFacts& facts, NodeId id) {
+  if (is_source(graph, id) || facts.load_time[id.index]) return false;
+  const auto& readers = uses.readers(id);
+  return uses.node_is_result(id) ||
+         !std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return facts.load_time[r.index]; });
+}
+
 }  // namespace
 
 Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const cost::Device& device,
@@ -60,11 +69,7 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
   const auto& order = graph.entry_computation().nodes;
   for (std::size_t i = order.size(); i-- > 0;) {
     const NodeId id = order[i];
-    if (is_source(graph, id) || facts.load_time[id.index]) continue;
-    const auto& readers = uses.readers(id);
-    if (!uses.node_is_result(id) &&
-        std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return facts.load_time[r.index]; }))
-      continue;
+    if (!is_computed(graph, uses, facts, id)) continue;
     if (options.fuse)
       grouping.place(id);
     else
@@ -88,6 +93,45 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
   set_bound(plan, lower_bound(graph, device));
   FW_TRY_STATUS(plan::verify(plan));
   return plan;
+}
+
+// The same kernels as of a plan that does not fuse: only, nothing is made of them.
+Result<Unfused> unfused(Graph given, const cost::Device& device) {
+  FW_TRY(const Graph graph, interpret::fold_uniform(std::move(given)));
+  const Uses uses(graph);
+  NodeFacts facts;
+  find_constants(graph, facts);
+  facts.duplicated.assign(graph.nodes.size(), false);
+  FusionOptions options;
+  options.fuse = false;
+  Evaluator evaluator(graph, uses, {}, device, facts, options);
+  const auto& order = graph.entry_computation().nodes;
+  Unfused out;
+  std::vector<const Priced*> kernels;
+  std::unordered_map<const Priced*, std::int64_t> bytes;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const NodeId id = order[i];
+    if (!is_computed(graph, uses, facts, id)) continue;
+    if (facts.constant[id.index]) {
+      facts.load_time[id.index] = true;
+      continue;
+    }
+    const std::vector<NodeId> nodes{id};
+    if (is_view(graph, nodes)) continue;
+    const std::vector<Value> outputs = evaluator.outputs(nodes, {});
+    const Evaluated& price = evaluator.evaluate(nodes, outputs);
+    ++out.kernels;
+    if (!price) continue;
+    kernels.push_back(&*price);
+    const auto [known, fresh] = bytes.try_emplace(&*price);
+    if (fresh) {
+      FW_TRY(const region::Region region, plan::make_region(graph, nodes, evaluator.inputs(nodes), outputs));
+      known->second = region::planned_bytes(region);
+    }
+    out.bytes += known->second;
+  }
+  for (std::size_t i = kernels.size(); i-- > 0;) out.seconds += kernels[i]->cost.seconds;  // as a plan adds them up
+  return out;
 }
 
 }  // namespace fusewright::extract

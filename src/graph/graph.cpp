@@ -37,6 +37,7 @@ Graph renumber(Graph graph, const std::vector<bool>& keep_node, const std::vecto
   std::vector<NodeId> new_node(graph.nodes.size());
   std::vector<Computation> computations;
   std::vector<Node> nodes;
+  nodes.reserve(graph.nodes.size());
   for (std::size_t i = 0; i < graph.computations.size(); ++i) {
     if (!keep_computation[i]) continue;
     new_computation[i] = ComputationId(computations.size());

@@ -37,4 +37,11 @@ struct FusionOptions {
 Result<plan::Plan> plan_fusion(const graph::Graph& graph, const rule::RuleSet& rules, const cost::Device& device,
                                const FusionOptions& options = {});
 
+/// What a graph of primitive operators takes with every operator alone.
+struct Unfused {
+  std::int64_t kernels = 0, bytes = 0;
+  double seconds = 0;
+};
+Result<Unfused> unfused(graph::Graph graph, const cost::Device& device);
+
 }  // namespace fusewright::extract
