@@ -40,6 +40,7 @@ Json check_json(const driver::CheckReport& check) {
           {"max_error", number(check.max_error)},
           {"bound", number(check.bound)},
           {"end_to_end_error", number(check.end_to_end_error)},
+          {"not_compared", check.not_compared},
           {"failures", check.failures}};
 }
 
@@ -49,6 +50,9 @@ void print_check(const driver::CheckReport& check) {
       "{:.3g} allowed\n",
       check.ok ? paint(stdout, Colour::kGreen, "ok") : paint(stdout, Colour::kRed, "FAILED"), check.end_to_end_error,
       check.worst_group.empty() ? "no kernel" : check.worst_group, check.max_error, check.bound);
+  if (check.not_compared > 0)
+    fmt::print("  {} element{} of the outputs not compared: the model overflows or underflows on the way there\n",
+               check.not_compared, check.not_compared == 1 ? "" : "s");
 }
 
 }  // namespace

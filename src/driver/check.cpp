@@ -5,6 +5,7 @@
 
 #include "fusewright/driver/session.hpp"
 #include "fusewright/interpret/evaluate.hpp"
+#include "fusewright/interpret/range.hpp"
 #include "fusewright/support/check.hpp"
 
 namespace fusewright::driver {
@@ -52,13 +53,6 @@ double distance(double x, double y) {
   if (x == y || (std::isnan(x) && std::isnan(y))) return 0;
   const double d = std::abs(x - y);
   return std::isnan(d) ? INFINITY : d;
-}
-
-double greatest_difference(const Tensor& a, const Tensor& b) {
-  double worst = 0;
-  for (std::int64_t i = 0; i < a.elements(); ++i)
-    worst = std::max(worst, distance(ops::get_double(a, i), ops::get_double(b, i)));
-  return worst;
 }
 
 /// Greatest difference among elements that are finite in both.
@@ -110,42 +104,91 @@ class Spread {
   bool jumps_ = false;
 };
 
-/// The outputs against the reference evaluation of the model as imported.
-Status check_outputs(const Compilation& c, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                     CheckReport& report) {
-  const auto wrong = [&](std::size_t o, const std::string& what) {
-    report.ok = false;
-    report.failures.push_back(fmt::format("output {} {}", o, what));
-  };
-  FW_TRY(const std::vector<Tensor> reference, interpret::evaluate(c.imported, inputs));
-  std::vector<double> differences;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    const bool same_type = outputs[o].type() == reference[o].type();
-    if (!same_type)
-      wrong(o,
-            fmt::format("is {}, expected {}", ops::to_string(outputs[o].type()), ops::to_string(reference[o].type())));
-    differences.push_back(same_type ? greatest_difference(outputs[o], reference[o]) : 0);
-    report.end_to_end_error = std::max(report.end_to_end_error, differences.back());
-  }
-  Spread spread(c.imported, inputs, reference);
-  FW_TRY(const std::vector<bool> explained, spread.explains(differences, 1));
-  std::vector<interpret::Bounded> bounds;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (explained[o]) continue;
-    if (std::isfinite(differences[o]) && !spread.jumps()) {
-      wrong(o, fmt::format("against the model as imported: it is off by {:.3g} where rounding moves it by {:.3g}",
-                           differences[o], spread.seen(o)));
-      continue;
-    }
-    if (bounds.empty()) {
-      FW_TRY(bounds, interpret::evaluate_with_bounds(c.imported, inputs));
-    }
-    for (double& radius : bounds[o].radius) radius *= 2;  // rewritten forms may err as much, the other way
-    const interpret::CompareReport compared = interpret::compare(outputs[o], bounds[o]);
-    if (!compared.ok) wrong(o, "against the model as imported: " + compared.message);
-  }
-  return {};
+std::string text(double x) { return std::isnan(x) ? "nan" : fmt::format("{}", x); }
+
+/// Elements that are infinite or NaN in one of both, or infinite with another sign.
+std::vector<std::int64_t> unlike_infinities(const Tensor& a, const Tensor& b) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 0; i < a.elements(); ++i)
+    if (std::isinf(distance(ops::get_double(a, i), ops::get_double(b, i)))) out.push_back(i);
+  return out;
 }
+
+/// The outputs against the reference evaluation of the model as imported.
+class OutputCheck {
+ public:
+  OutputCheck(const Compilation& c, std::span<const Tensor> inputs, CheckReport& report)
+      : c_(c), inputs_(inputs), report_(report) {}
+
+  Status run(std::span<const Tensor> outputs) {
+    FW_TRY(const std::vector<Tensor> reference, interpret::evaluate(c_.imported, inputs_));
+    std::vector<double> differences(outputs.size(), 0);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (outputs[o].type() != reference[o].type()) {
+        wrong(o, fmt::format("is {}, expected {}", ops::to_string(outputs[o].type()),
+                             ops::to_string(reference[o].type())));
+        continue;
+      }
+      differences[o] = finite_difference(outputs[o], reference[o]);
+      FW_TRY_STATUS(infinities(o, outputs[o], reference[o]));
+      report_.end_to_end_error = std::max(report_.end_to_end_error, differences[o]);
+    }
+    Spread spread(c_.imported, inputs_, reference);
+    FW_TRY(const std::vector<bool> explained, spread.explains(differences, 1));
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (explained[o]) continue;
+      if (!spread.jumps()) {
+        wrong(o, fmt::format("against the model as imported: it is off by {:.3g} where rounding moves it by {:.3g}",
+                             differences[o], spread.seen(o)));
+        continue;
+      }
+      FW_TRY(const interpret::Bounded* bound, bounded(o));
+      const interpret::CompareReport compared = interpret::compare(outputs[o], *bound);
+      if (!compared.ok) wrong(o, "against the model as imported: " + compared.message);
+    }
+    return {};
+  }
+
+ private:
+  void wrong(std::size_t o, const std::string& what) {
+    report_.ok = false;
+    report_.failures.push_back(fmt::format("output {} {}", o, what));
+  }
+
+  /// Right where the model itself overflows on the way, or its bound reaches infinity.
+  Status infinities(std::size_t o, const Tensor& output, const Tensor& reference) {
+    const std::vector<std::int64_t> unlike = unlike_infinities(output, reference);
+    if (unlike.empty()) return {};
+    FW_TRY(const interpret::Bounded* bound, bounded(o));
+    if (lost_.empty()) {
+      FW_TRY(lost_, interpret::out_of_range(c_.imported, inputs_));
+    }
+    std::int64_t count = 0;
+    for (const std::int64_t i : unlike) {
+      if (lost_[o][static_cast<std::size_t>(i)] || std::isinf(bound->radius_at(i))) continue;
+      if (count++ > 0) continue;
+      wrong(o, fmt::format("against the model as imported: element {} is {}, expected {}", i,
+                           text(ops::get_double(output, i)), text(ops::get_double(reference, i))));
+    }
+    report_.not_compared += static_cast<std::int64_t>(unlike.size()) - count;
+    return {};
+  }
+
+  Result<const interpret::Bounded*> bounded(std::size_t o) {
+    if (bounds_.empty()) {
+      FW_TRY(bounds_, interpret::evaluate_with_bounds(c_.imported, inputs_));
+      for (interpret::Bounded& bound : bounds_)
+        for (double& radius : bound.radius) radius *= 2;  // rewritten forms may err as much, the other way
+    }
+    return &bounds_[o];
+  }
+
+  const Compilation& c_;
+  std::span<const Tensor> inputs_;
+  CheckReport& report_;
+  std::vector<interpret::Bounded> bounds_;
+  std::vector<std::vector<bool>> lost_;
+};
 
 }  // namespace
 
@@ -174,7 +217,7 @@ Result<CheckReport> check_run(const Compilation& c, runtime::Instance& instance,
     return {};
   };
   FW_TRY(std::vector<Tensor> results, instance.run(inputs, threads, groups, observe));
-  FW_TRY_STATUS(check_outputs(c, inputs, results, report));
+  FW_TRY_STATUS(OutputCheck(c, inputs, report).run(results));
   if (outputs != nullptr) *outputs = std::move(results);
   return report;
 }

@@ -54,7 +54,8 @@ bool try_instance(const rule::RuleSet& rules, const LoneRule& rule, const Instan
   ++search.instances;
   const std::vector<ops::TensorHandle> weights = weights_of(*left, instance);
   for (const graph::Graph& right : applied.rewritten) {
-    const Result<std::optional<Difference>> found = find_difference({*left, right, weights, rule.rule->exactness});
+    const Result<std::optional<Difference>> found =
+        find_difference({*left, right, weights, rule.rule->exactness, false, &search.tried});
     if (!found) {
       --search.instances;
       if (search.unknown++ == 0) search.unknown_reason = found.error().diagnostics[0].message;
@@ -201,7 +202,7 @@ class OpSearch {
         return differs({}, fmt::format("result {} is {}, its body {}", i, to_string(call->outputs[i].type),
                                        to_string(body->outputs[i].type)));
     ++search_.instances;
-    Result<std::optional<Difference>> found = find_difference({*call, *body, {}, {}});
+    Result<std::optional<Difference>> found = find_difference({*call, *body, {}, {}, false, &search_.tried});
     if (!found) return differs({}, "the body has no value: " + found.error().diagnostics[0].message);
     if (*found) return differs((*found)->values, (*found)->reason);
     return recognise_ == nullptr || try_recognise(*body, differs);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "fusewright/prove/instance.hpp"
 #include "fusewright/prove/prove.hpp"
 #include "src/prove/apply.hpp"
@@ -13,6 +16,7 @@ struct Search {
   bool sampled = false;        ///< of some level only a part was tried
   std::string unknown_reason;  ///< of the first instance that could not be evaluated
   std::optional<Counterexample> counterexample;
+  std::set<std::string> tried;  ///< see Sides
 };
 
 /// Matches, applies and evaluates the instances of a rewrite in order of size, level by level, up to the first on which

@@ -7,12 +7,13 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "fusewright/interpret/error_model.hpp"
 #include "fusewright/interpret/evaluate.hpp"
-#include "fusewright/interpret/inputs.hpp"
+#include "fusewright/interpret/range.hpp"
 #include "fusewright/ops/float_format.hpp"
+#include "src/prove/pointwise.hpp"
+#include "src/prove/rounds.hpp"
 #include "src/prove/same_graph.hpp"
 #include "src/prove/zeros.hpp"
 
@@ -23,175 +24,6 @@ using ops::DType;
 using ops::Tensor;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kFewElements = 8;  // of all operands; up to here every special value visits every operand
-
-/// Leaves of the two sides: entry parameters, then weights.
-struct Leaves {
-  std::vector<ops::Type> types;
-  std::size_t parameters = 0;
-  std::int64_t elements = 0;
-};
-
-Leaves leaves_of(const Sides& sides) {
-  Leaves out;
-  for (const graph::Port& port : sides.left.inputs) out.types.push_back(port.type);
-  out.parameters = out.types.size();
-  for (const ops::TensorHandle& w : sides.weights) out.types.push_back(w->type());
-  for (const ops::Type& type : out.types) out.elements += ops::element_count(type.shape).value_or(0);
-  return out;
-}
-
-/// Floats as numbers, integers as their bits.
-struct Special {
-  double number = 0;
-  std::int64_t integer = 0;
-};
-
-/// What an operand's elements are set to.
-struct Specials {
-  std::vector<Special> finite, infinite;  ///< whatever the rule
-  std::vector<Special> beyond;            ///< just beyond the rule's own numbers, where its bounds may be
-};
-
-/// Magnitudes of the constants of one element in both sides, zero aside.
-std::set<double> magnitudes_in(const Graph& left, const Graph& right) {
-  std::set<double> out;
-  for (const Graph* graph : {&left, &right})
-    for (const graph::NodeId id : graph->entry_computation().nodes) {
-      if (graph->info(id).name != "constant") continue;
-      const Tensor& value = *(*graph)[id].attrs.get<ops::TensorHandle>("value");
-      if (value.elements() != 1 || !(ops::is_float(value.dtype) || ops::is_integer(value.dtype))) continue;
-      const double magnitude = std::fabs(ops::get_double(value, 0));
-      if (magnitude > 0 && std::isfinite(magnitude)) out.insert(magnitude);
-    }
-  return out;
-}
-
-Specials special_integers(DType dtype, const std::set<double>& magnitudes) {
-  constexpr double kLargestBound = 100;  // fits every integer of eight bits
-  Specials out;
-  const int bits = ops::bit_width(dtype);
-  const bool has_sign = ops::is_signed_integer(dtype);
-  if (bits <= 4) {  // all that there are
-    const std::int64_t first = has_sign ? -(std::int64_t{1} << (bits - 1)) : 0;
-    for (std::int64_t v = 0; v < std::int64_t{1} << bits; ++v) out.finite.push_back({0, first + v});
-    return out;
-  }
-  const std::int64_t top = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits) >> (has_sign ? 1 : 0));
-  for (const std::int64_t v : {std::int64_t{0}, std::int64_t{1}, top, std::int64_t{2}}) out.finite.push_back({0, v});
-  if (has_sign)
-    for (const std::int64_t v : {std::int64_t{-1}, -top - 1}) out.finite.push_back({0, v});
-  for (const double magnitude : magnitudes) {
-    if (magnitude < 2 || magnitude > kLargestBound) continue;
-    const auto above = static_cast<std::int64_t>(magnitude) + 1;
-    out.beyond.push_back({0, above});
-    if (has_sign) out.beyond.push_back({0, -above});
-  }
-  return out;
-}
-
-/// @param weight  of a constant: where operators are regrouped, no zero that may stand below a fraction bar.
-Specials special_values(DType dtype, const rule::Exactness& exactness, bool weight,
-                        const std::set<double>& magnitudes) {
-  if (dtype == DType::kPred) return {{{0, 0}, {0, 1}}, {}, {}};
-  if (!ops::is_float(dtype)) return special_integers(dtype, magnitudes);
-  Specials out;
-  const ops::FloatFormat e = *ops::float_format(dtype);
-  const bool any = exactness.bitexact() || !weight;
-  for (const double v : {1.0, -1.0}) out.finite.push_back({v, 0});
-  if (any)
-    for (const double v : {0.0, -0.0, e.smallest(), -e.smallest()}) out.finite.push_back({v, 0});
-  if (exactness.bitexact())
-    for (const double v : {e.greatest(), -e.greatest(), e.least_normal(), e.next_to_one()})
-      out.finite.push_back({v, 0});
-  if (any)
-    for (const double v : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()})
-      out.infinite.push_back({v, 0});
-  for (const double magnitude : magnitudes) {
-    const double v = 1.25 * magnitude;
-    if (v < e.least_normal() || v * v * v > e.greatest()) continue;  // a product of a few does not overflow
-    for (const double sign : {1.0, -1.0}) out.beyond.push_back({sign * v, 0});
-  }
-  return out;
-}
-
-void put(Tensor& tensor, std::int64_t i, const Special& value) {
-  if (ops::is_float(tensor.dtype))
-    ops::set_double(tensor, i, value.number);
-  else
-    ops::set_int(tensor, i, value.integer);
-}
-
-using Values = std::vector<Tensor>;  // by leaf
-
-Result<Values> random_values(const Leaves& leaves, std::uint64_t seed) {
-  Values out;
-  for (std::size_t i = 0; i < leaves.types.size(); ++i) {
-    FW_TRY(Tensor t, interpret::make_input(leaves.types[i], seed, i));
-    out.push_back(std::move(t));
-  }
-  return out;
-}
-
-/// One round of values at a time; nullopt behind the last.
-class Rounds {
- public:
-  Rounds(const Leaves& leaves, const rule::Exactness& exactness, const std::set<double>& magnitudes) : leaves_(leaves) {
-    for (std::size_t l = 0; l < leaves.types.size(); ++l) {
-      const auto [finite, infinite, beyond] =
-          special_values(leaves.types[l].dtype, exactness, l >= leaves.parameters, magnitudes);
-      pairs_.push_back(finite);
-      pairs_.back().insert(pairs_.back().end(), infinite.begin(), infinite.end());
-      specials_.push_back(finite);
-      specials_.back().insert(specials_.back().end(), beyond.begin(), beyond.end());
-      finite_.push_back(static_cast<std::int64_t>(specials_.back().size()));
-      specials_.back().insert(specials_.back().end(), infinite.begin(), infinite.end());
-    }
-  }
-
-  Result<std::optional<Values>> next() {
-    if (random_ < (leaves_.elements <= kFewElements ? 3U : 1U)) {
-      FW_TRY(Values v, random_values(leaves_, 100 + random_++));
-      return std::optional(std::move(v));
-    }
-    while (leaf_ < leaves_.types.size()) {
-      const auto elements = ops::element_count(leaves_.types[leaf_].shape).value_or(0);
-      const auto count = static_cast<std::int64_t>(specials_[leaf_].size());
-      if (elements == 0 || offset_ >= count) {
-        ++leaf_;
-        offset_ = 0;
-        continue;
-      }
-      FW_TRY(Values v, random_values(leaves_, 7));
-      for (std::int64_t i = 0; i < elements; ++i)
-        put(v[leaf_], i, specials_[leaf_][static_cast<std::size_t>((offset_ + i) % count)]);
-      // Beside many elements one round of numbers, and one of infinities where that had none.
-      const std::int64_t begin = offset_, end = begin + std::min(elements, count);
-      if (leaves_.elements <= kFewElements)
-        offset_ = end;
-      else
-        offset_ = begin == 0 && end <= finite_[leaf_] ? finite_[leaf_] : count;
-      return std::optional(std::move(v));
-    }
-    if (leaves_.types.size() != 2 || leaves_.elements != 2) return std::nullopt;
-    const std::size_t pair = pair_++;
-    if (pair >= pairs_[0].size() * pairs_[1].size()) return std::nullopt;
-    FW_TRY(Values v, random_values(leaves_, 7));
-    put(v[0], 0, pairs_[0][pair / pairs_[1].size()]);
-    put(v[1], 0, pairs_[1][pair % pairs_[1].size()]);
-    return std::optional(std::move(v));
-  }
-
- private:
-  const Leaves& leaves_;
-  std::vector<std::vector<Special>> specials_, pairs_;  // by leaf
-  std::vector<std::int64_t> finite_;                    // by leaf: so many specials are numbers
-  std::uint64_t random_ = 0;
-  std::size_t leaf_ = 0, pair_ = 0;
-  std::int64_t offset_ = 0;
-};
 
 /// The graph with its weights as further parameters, behind its own: constants equal to one of them are read from
 /// there.
@@ -222,7 +54,8 @@ Graph with_parameters(const Graph& graph, const std::vector<ops::TensorHandle>& 
 
 std::string element_text(const Tensor& tensor, std::int64_t i) {
   if (!ops::is_float(tensor.dtype)) return fmt::format("{}", ops::get_int(tensor, i));
-  return fmt::format("{}", ops::get_double(tensor, i));
+  const double value = ops::get_double(tensor, i);
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
 
 bool same_element(const Tensor& a, const Tensor& b, std::int64_t i, bool any_zero) {
@@ -230,6 +63,25 @@ bool same_element(const Tensor& a, const Tensor& b, std::int64_t i, bool any_zer
   const double x = ops::get_double(a, i), y = ops::get_double(b, i);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
   return x == y && (any_zero || x != 0 || std::signbit(x) == std::signbit(y));
+}
+
+/// Where the sides differ.
+struct Unlike {
+  std::string reason = {};  ///< empty where they do not
+  std::int64_t index = 0;   ///< of the element
+
+  explicit operator bool() const { return !reason.empty(); }
+};
+
+Unlike first_unlike(const Tensor& left, const Tensor& right, bool any_zero) {
+  if (left.dtype != right.dtype || left.dims != right.dims)
+    return {fmt::format("the right side is {}, the left side {}", to_string(right.type()), to_string(left.type()))};
+  for (std::int64_t i = 0; i < left.elements(); ++i)
+    if (!same_element(left, right, i, any_zero))
+      return {fmt::format("element {} of the right side is {}, of the left side {}", i, element_text(right, i),
+                          element_text(left, i)),
+              i};
+  return {};
 }
 
 interpret::BoundOptions bound_options(const rule::Exactness& exactness) {
@@ -241,54 +93,63 @@ interpret::BoundOptions bound_options(const rule::Exactness& exactness) {
   return options;
 }
 
-/// Both sides compute one real function: they differ by no more than both may be off.
-Result<std::string> compare_bounds(const Sides& sides, std::span<const Tensor> inputs) {
+/// Both sides compute one real function: they differ by no more than both may be off. Nothing is asked where the left
+/// side left the range of its format on the way; where it did not, the right side must not either.
+Result<Unlike> compare_bounds(const Sides& sides, std::span<const Tensor> inputs) {
   interpret::BoundOptions options = bound_options(sides.exactness);
   FW_TRY(std::vector<interpret::Bounded> l, interpret::evaluate_with_bounds(sides.left, inputs, options));
   options.approximate = 0;
   FW_TRY(const std::vector<interpret::Bounded> r, interpret::evaluate_with_bounds(sides.right, inputs, options));
+  std::optional<std::vector<std::vector<bool>>> lost;
   for (std::size_t k = 0; k < l.size(); ++k) {
     interpret::Bounded& both = l[k];
     const auto elements = static_cast<std::size_t>(both.value.elements());
     if (both.radius.empty()) both.radius.assign(elements, 0);
-    for (std::size_t i = 0; i < elements && i < static_cast<std::size_t>(r[k].value.elements()); ++i) {
-      both.radius[i] += r[k].radius_at(static_cast<std::int64_t>(i));
-      // An exact zero or subnormal may be lost on the way.
-      if (const auto format = ops::float_format(both.value.dtype)) both.radius[i] += 4 * format->least_normal();
+    const auto format = ops::float_format(both.value.dtype);
+    for (std::size_t i = 0; format && i < elements && i < static_cast<std::size_t>(r[k].value.elements()); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      // An overflow is no rounding; an exact zero or subnormal may be lost on the way.
+      const bool overflows =
+          std::isfinite(ops::get_double(both.value, at)) && !std::isfinite(ops::get_double(r[k].value, at));
+      both.radius[i] += (overflows ? 0 : r[k].radius_at(at)) + 4 * format->least_normal();
     }
-    const interpret::CompareReport report = interpret::compare(r[k].value, both);
-    if (!report.ok) return report.message;
+    interpret::CompareReport report = interpret::compare(r[k].value, both);
+    if (!report.ok && !lost) {
+      FW_TRY(lost, interpret::out_of_range(sides.left, inputs));
+    }
+    for (std::size_t i = 0; !report.ok && i < elements; ++i)
+      if ((*lost)[k][i]) both.radius[i] = std::numeric_limits<double>::infinity();
+    if (!report.ok) report = interpret::compare(r[k].value, both);
+    if (!report.ok) return Unlike{report.message, report.index};
   }
-  return std::string();
+  return Unlike();
 }
 
 using Open = std::vector<bool>;  // by result: the sign of its zeros is
 
-Result<std::string> compare_sides(const Sides& sides, std::span<const Tensor> values, const Open& open) {
+Result<Unlike> compare_sides(const Sides& sides, std::span<const Tensor> values, const Open& open) {
   if (!sides.exactness.bitexact()) return compare_bounds(sides, values);
   FW_TRY(const std::vector<Tensor> l, interpret::evaluate(sides.left, values));
   const Result<std::vector<Tensor>> r = interpret::evaluate(sides.right, values);
-  if (!r) return "the right side cannot be evaluated: " + r.error().diagnostics[0].message;
+  if (!r) return Unlike{"the right side cannot be evaluated: " + r.error().diagnostics[0].message};
   for (std::size_t k = 0; k < l.size(); ++k)
-    if (std::string reason = compare_bits(l[k], (*r)[k], open[k]); !reason.empty()) return reason;
-  return std::string();
+    if (Unlike unlike = first_unlike(l[k], (*r)[k], open[k])) return unlike;
+  return Unlike();
 }
 
 /// Puts a zero, else a one, wherever the sides still differ.
-Result<std::string> simplify(const Sides& sides, Values& values, const Open& open, std::string reason) {
+std::string simplify(const Sides& sides, Values& values, const Open& open, std::string reason) {
   for (Tensor& tensor : values)
     for (std::int64_t i = 0; i < tensor.elements() && tensor.elements() <= 64; ++i)
       for (const double simple : {0.0, 1.0}) {
-        FW_TRY(Tensor copy, ops::make_tensor(tensor.dtype, tensor.dims));
-        std::memcpy(copy.mutable_data(), tensor.data(), tensor.bytes());
-        std::swap(copy, tensor);
+        const Special before{ops::get_double(tensor, i), ops::get_int(tensor, i)};
         ops::set_double(tensor, i, simple);
-        const Result<std::string> still = compare_sides(sides, values, open);
-        if (still && !still->empty()) {
-          reason = *still;
+        const Result<Unlike> still = compare_sides(sides, values, open);
+        if (still && *still) {
+          reason = still->reason;
           break;
         }
-        std::swap(copy, tensor);
+        put(tensor, i, before);
       }
   return reason;
 }
@@ -302,16 +163,71 @@ std::string print_all(const Leaves& leaves, const Graph& given, const Values& va
   return out;
 }
 
+/// All rounds in one evaluation, where the sides compute each element by itself: both for one element are given. What
+/// was tried of them is not tried again.
+/// @returns values on which they differ.
+Result<std::optional<Values>> differ_pointwise(const Sides& sides, const Leaves& leaves,
+                                               const std::set<double>& magnitudes, const Open& open, const Sides& one) {
+  std::string key = fmt::format("{} {}{}", leaves.parameters, graph::print(one.left), graph::print(one.right));
+  if (sides.tried != nullptr && !sides.tried->insert(std::move(key)).second) return std::nullopt;
+  FW_TRY(const Values columns, rounds_at_once(leaves, sides.exactness, magnitudes));
+  const std::int64_t rows = columns.empty() ? 1 : columns[0].elements();
+  const Graph left = *widened(sides.left, rows), right = *widened(sides.right, rows);
+  FW_TRY(const Unlike unlike, compare_sides({left, right, {}, sides.exactness}, columns, open));
+  if (!unlike) return std::nullopt;
+  FW_TRY(Values values, random_values(leaves, 7));
+  for (std::size_t l = 0; l < values.size(); ++l)
+    for (std::int64_t i = 0; i < values[l].elements(); ++i)
+      put(values[l], i, {ops::get_double(columns[l], unlike.index), ops::get_int(columns[l], unlike.index)});
+  return std::optional(std::move(values));
+}
+
+/// What a graph computes, but for the values of its constants.
+std::string form_of(const Graph& graph) {
+  std::string out;
+  for (const graph::NodeId id : graph.entry_computation().nodes) {
+    const graph::Node& node = graph[id];
+    out += fmt::format("{} {}", id.index, node.op.index);
+    for (const graph::Value v : node.operands)
+      out += v.valid() ? fmt::format(" {}.{}", v.node.index, v.result) : std::string(" -");
+    for (const auto& [name, value] : node.attrs.entries())
+      if (!std::holds_alternative<ops::TensorHandle>(value)) out += fmt::format(" {}={}", name, ops::to_string(value));
+    for (const ops::Type& type : node.types) out += ":" + ops::to_string(type);
+  }
+  return out;
+}
+
+/// The values of the first round on which the sides differ.
+Result<std::optional<Values>> differ_in_rounds(const Sides& sides, const Leaves& leaves,
+                                               const std::set<double>& magnitudes, const Open& open) {
+  // Terms that are alike but for their numbers are tried thoroughly once.
+  const bool thorough =
+      sides.tried == nullptr || sides.tried->insert(form_of(sides.left) + form_of(sides.right)).second;
+  Rounds rounds(leaves, sides.exactness, magnitudes, thorough);
+  while (true) {
+    FW_TRY(std::optional<Values> values, rounds.next());
+    if (!values) return std::nullopt;
+    FW_TRY(const Unlike unlike, compare_sides(sides, *values, open));
+    if (unlike) return values;
+  }
+}
+
+/// Whether the sides are equal only by what `exp` and its like compute: they differ with other functions in their
+/// place.
+Result<bool> differ_in_formula(const Sides& sides, const Leaves& leaves) {
+  if (sides.exactness.bitexact() || sides.exactness.has(rule::ExactnessClass::kApproximate)) return false;
+  const std::optional<Graph> left = with_other_functions(sides.left), right = with_other_functions(sides.right);
+  if (!left && !right) return false;
+  FW_TRY(const Values values, random_values(leaves, 7));
+  FW_TRY(const Unlike unlike,
+         compare_bounds({left ? *left : sides.left, right ? *right : sides.right, {}, sides.exactness}, values));
+  return static_cast<bool>(unlike);
+}
+
 }  // namespace
 
 std::string compare_bits(const Tensor& left, const Tensor& right, bool any_zero) {
-  if (left.dtype != right.dtype || left.dims != right.dims)
-    return fmt::format("the right side is {}, the left side {}", to_string(right.type()), to_string(left.type()));
-  for (std::int64_t i = 0; i < left.elements(); ++i)
-    if (!same_element(left, right, i, any_zero))
-      return fmt::format("element {} of the right side is {}, of the left side {}", i, element_text(right, i),
-                         element_text(left, i));
-  return {};
+  return first_unlike(left, right, any_zero).reason;
 }
 
 Result<std::optional<Difference>> find_difference(const Sides& given) {
@@ -319,25 +235,40 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
   const auto every = [](const ops::OpInfo&) { return true; };
   FW_TRY(const Graph left, graph::expand_composites(with_parameters(given.left, given.weights), every));
   FW_TRY(const Graph right, graph::expand_composites(with_parameters(given.right, given.weights), every));
-  const Sides sides{left, right, {}, given.exactness, given.evaluated};
-  const Leaves leaves = leaves_of(given);
-  Open open = open_zeros(left);
-  const Open right_open = open_zeros(right);
-  for (std::size_t k = 0; k < open.size() && k < right_open.size(); ++k) open[k] = open[k] || right_open[k];
-  Rounds rounds(leaves, sides.exactness, magnitudes_in(left, right));
+  const Sides sides{left, right, {}, given.exactness, given.evaluated, given.tried};
+  const Leaves leaves(given.left, given.weights);
   if (same_graph(left, right)) {  // one value, if they have any
     FW_TRY(const Values values, random_values(leaves, 7));
     if (!given.evaluated) FW_TRY_STATUS(interpret::evaluate(left, values));
     return std::nullopt;
   }
-  while (true) {
-    FW_TRY(std::optional<Values> values, rounds.next());
-    if (!values) return std::nullopt;
-    FW_TRY(std::string reason, compare_sides(sides, *values, open));
-    if (reason.empty()) continue;
-    FW_TRY(reason, simplify(sides, *values, open, std::move(reason)));
+  Open open = open_zeros(left);
+  const Open right_open = open_zeros(right);
+  for (std::size_t k = 0; k < open.size() && k < right_open.size(); ++k) open[k] = open[k] || right_open[k];
+  const std::set<double> magnitudes = magnitudes_in(left, right);
+  const std::optional<Graph> left_one = widened(left, 1), right_one = widened(right, 1);
+  std::optional<Values> values;
+  if (left_one && right_one) {
+    FW_TRY(values, differ_pointwise(sides, leaves, magnitudes, open, {*left_one, *right_one, {}, {}}));
+    if (!values) {  // that elements are in the right places
+      FW_TRY(Values random, random_values(leaves, 7));
+      FW_TRY(const Unlike unlike, compare_sides(sides, random, open));
+      if (unlike) values = std::move(random);
+    }
+  } else {
+    FW_TRY(values, differ_in_rounds(sides, leaves, magnitudes, open));
+  }
+  if (values) {
+    FW_TRY(Unlike unlike, compare_sides(sides, *values, open));
+    std::string reason = simplify(sides, *values, open, std::move(unlike.reason));
     return std::optional(Difference{print_all(leaves, given.left, *values), std::move(reason)});
   }
+  FW_TRY(const bool formula, differ_in_formula(sides, leaves));
+  if (!formula) return std::nullopt;
+  return std::optional(Difference{{},
+                                  fmt::format("the right side is another formula, equal only by what the functions "
+                                              "in it compute: exactness(approximate(RELATIVE ERROR)), not {}",
+                                              rule::to_string(sides.exactness))});
 }
 
 std::string demands(const rule::Exactness& exactness) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Sides {
   std::vector<ops::TensorHandle> weights;  ///< constants of both that stand for any constant
   rule::Exactness exactness;
   bool evaluated = false;  ///< the left side is known to have a value
+  /// What was tried of one element, for terms of other shapes that do the same to each of theirs; may be null.
+  std::set<std::string>* tried = nullptr;
 };
 
 /// Values on which the sides differ.
@@ -25,11 +28,12 @@ struct Difference {
 };
 
 /// Evaluates both sides on made-up inputs and weights: random ones, then special values (both zeros, ones, infinities,
-/// NaN, subnormal and extreme numbers) one operand at a time, and every pair where there are two scalars. What is asked
-/// of the results:
+/// NaN, subnormal and extreme numbers), in one operand, in every two and every three where each element is computed by
+/// itself, in every element where there are at most three. What is asked of the results:
 /// - bit-exact: the same bits, any NaN for a NaN; only which of two zeros max and min give is left open;
-/// - else: within the sum of both sides' own error bounds on finite inputs; extremes are left out, because regrouping
-///   may overflow; infinities and NaN only in what is not a weight.
+/// - else: within the sum of both sides' own error bounds where the left side stays in the range of its format, and but
+///   for `approximate` whatever functions that are not arithmetic compute; zeros, infinities and NaN only in what is
+///   not a weight, extremes in one operand only where regrouping may overflow.
 /// Instances of many elements get one round of special values.
 /// @returns nothing when they agree. Errors: the left side cannot be evaluated.
 Result<std::optional<Difference>> find_difference(const Sides& sides);

@@ -253,3 +253,21 @@ TEST_CASE("help and version are there for the program and each command", "[cli]"
     CHECK(ran.out.size() > 100);
   }
 }
+
+TEST_CASE("a check counts elements to which the model itself overflows, and does not compare them", "[cli]") {
+  Scratch scratch;
+  const std::string rules = scratch.write("r.fuse",
+                                          "rewrite root-of-square exactness(approximate(1e-6)) {\n"
+                                          "  match sqrt(x * x)  where is_float(x)  to abs(x)\n}\n");
+  const std::string model = scratch.write(
+      "m.hlo",
+      module_of("  x = f32[5] parameter(0)\n  c = f32[] constant(1e30)\n  y = f32[5] broadcast(c), dimensions={}\n"
+                "  a = f32[5] multiply(x, y)\n  b = f32[5] multiply(a, a)\n  ROOT r = f32[5] sqrt(b)\n"));
+  const std::string arguments = model + " --rules " + rules + " --exactness bitexact,approximate";
+  const json report = checked(arguments);
+  CHECK(report["check"]["not_compared"] == 5);
+  CHECK(report["check"]["end_to_end_error"] == 0);
+  const Ran text = run("run " + arguments + " --check");
+  CHECK(text.out.find("differ from the reference by 0") != std::string::npos);
+  CHECK(text.out.find("5 elements of the outputs not compared") != std::string::npos);
+}

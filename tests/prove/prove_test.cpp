@@ -107,6 +107,52 @@ TEST_CASE("reassociating allows rounding and nothing more", "[prove]") {
   CHECK(refuted("rewrite r exactness(reassociating) { match rsqrt(x * x + y)  to rsqrt(x * x) }"));
 }
 
+TEST_CASE("special values meet in two and in three operands", "[prove]") {
+  CHECK(refuted("rewrite r exactness(reassociating) { match max(x + a, x + b)  where is_float(x)  to x + max(a, b) }"));
+  const Verdict v = verdict_of("rewrite r { match max(x + a, x + b)  where is_float(x)  to x + max(a, b) }");
+  REQUIRE(v.kind == Kind::kRefuted);
+  CHECK(v.counterexample->values == "x = [inf], a = [-inf], b = [0]");
+  CHECK(v.counterexample->reason == "element 0 of the right side is inf, of the left side nan");
+  // Beside a broadcast, too, and where elements are folded.
+  CHECK(
+      refuted("rewrite r { match max(x + broadcast(a, dims = d, shape = r), x + broadcast(b, dims = d, shape = r))\n"
+              "where shape(x) == [2, 1], len(d) == 1  to x + broadcast(max(a, b), dims = d, shape = r) }"));
+  CHECK(
+      refuted("rewrite r { match reduce_sum(x, axes = [0]) as s  where is_float(x), shape(x) == [2] "
+              "to select(s == s, s, 1) }"));
+}
+
+TEST_CASE("regrouping changes no function", "[prove]") {
+  const auto rule = [](const std::string& exactness, const std::string& sides) {
+    return "rewrite r exactness(" + exactness + ") { match " + sides + " }";
+  };
+  const std::string sums = "exp(x) * exp(y)  where bits(x) >= 32, shape(x) == []  to exp(x + y)";
+  const std::string roots = "sqrt(a * a)  where bits(a) >= 32, shape(a) == []  to abs(a)";
+  for (const std::string& sides : {sums, roots}) {
+    const Verdict v = verdict_of(rule("reassociating", sides));
+    REQUIRE(v.kind == Kind::kRefuted);
+    CHECK(v.counterexample->reason.find("exactness(approximate(RELATIVE ERROR)), not reassociating") !=
+          std::string::npos);
+    CHECK(holds(rule("approximate(1e-5)", sides)));
+  }
+  CHECK(holds(rule("reassociating", "exp(x) * (y * exp(x + x))  where shape(x) == []  to (exp(x) * y) * exp(2 * x)")));
+  CHECK(refuted(rule("reassociating", "1 / (1 + exp(-x))  where is_float(x)  to logistic(x)")));
+  CHECK(refuted(rule("reassociating", "a * x + b * x  where is_float(x)  to (a + b) * x")));
+  CHECK(holds(rule("factoring", "a * x + b * x  where is_float(x), shape(x) == []  to (a + b) * x")));
+}
+
+TEST_CASE("a right side overflows only where the left side does", "[prove]") {
+  const auto rule = [](const std::string& sides) {
+    return "rewrite r exactness(approximate(1e-5)) { match " + sides + " }";
+  };
+  CHECK(refuted(rule("abs(a)  where is_float(a)  to sqrt(a * a)")));
+  CHECK(
+      refuted(rule("exp(x - broadcast(reduce_max(x, axes = [1]) as m, dims = [0], shape = s))  where rank(x) == 2, "
+                   "is_float(x)  to exp(x) / exp(broadcast(m, dims = [0], shape = s))")));
+  // Where x * x overflows, nothing is asked.
+  CHECK(holds(rule("log(x * x)  where is_float(x), bits(x) >= 32  to 2 * log(abs(x))")));
+}
+
 TEST_CASE("values lie beyond the bounds that a rule is written with", "[prove]") {
   const std::string rule = "rewrite r exactness(reassociating) { match x * min(max(x + 3, 0), 6)  where is_float(x)  ";
   CHECK(holds(rule + "to min(max(x + 3, 0), 6) * x }"));

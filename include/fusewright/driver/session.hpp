@@ -32,6 +32,9 @@ struct CheckReport {
   double bound = 0;         ///< what it may be there
   double end_to_end_error =
       0;  ///< greatest absolute difference of an output from the reference evaluation of the imported model
+  /// Elements of the outputs that are infinite or NaN on one side only, and may be: the model as imported overflows or
+  /// underflows on the way to them, where rules may give what it would without.
+  std::int64_t not_compared = 0;
   std::vector<std::string> failures;  ///< one line for each wrong group
 };
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+
+#include "fusewright/graph/graph.hpp"
+
+namespace fusewright::prove {
+
+/// The graph on tensors of `count` elements, without its movement: every element is what the graph makes of one of each
+/// parameter. Only of graphs that compute each element by itself, from one place in each parameter.
+std::optional<graph::Graph> widened(const graph::Graph& graph, std::int64_t count);
+
+/// The graph with some other function in place of each that is not one of arithmetic: `exp`, `sqrt`, `tanh`, ... What
+/// equals still, equals whatever they compute. Nothing where the graph has none of them.
+std::optional<graph::Graph> with_other_functions(const graph::Graph& graph);
+
+}  // namespace fusewright::prove
