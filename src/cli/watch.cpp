@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 
 #include "commands.hpp"
 #include "fusewright/audit/text.hpp"
@@ -100,7 +103,14 @@ void print_group(char mark, const plan::Group& before, const plan::Group& after)
 }
 
 void print_text(const Planned* before, const Planned& after, const std::vector<std::string>& files) {
-  if (!files.empty()) fmt::print("{}\n", audit::wrapped(fmt::format("saved: {}", fmt::join(files, ", ")), 2));
+  for (const bool there : {true, false}) {
+    std::vector<std::string> part;
+    std::error_code error;
+    std::copy_if(files.begin(), files.end(), std::back_inserter(part),
+                 [&](const std::string& file) { return std::filesystem::exists(file, error) == there; });
+    if (part.empty()) continue;
+    fmt::print("{}\n", audit::wrapped(fmt::format("{}: {}", there ? "saved" : "gone", fmt::join(part, ", ")), 2));
+  }
   const plan::Plan& was = before == nullptr ? *after.plan : *before->plan;
   const plan::Plan& is = *after.plan;
   const driver::PlanDifference difference = driver::compare_plans(was, is);

@@ -95,7 +95,10 @@ class Server {
     } catch (const Refusal& refusal) {
       refuse(id, refusal);
     } catch (const Json::exception& error) {
-      if (has_id) refuse(id, {kInvalidParams, "parameters of " + method + ": " + error.what()});
+      const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'position' not found"
+      const std::size_t words = what.find("] ");
+      const std::string why = words == std::string::npos ? what : what.substr(words + 2);
+      if (has_id) refuse(id, {kInvalidParams, "parameters of " + method + ": " + why});
     } catch (const std::bad_alloc&) {
       if (has_id) refuse(id, {kInternalError, "out of memory"});
     }
@@ -237,7 +240,8 @@ class Server {
   Json on_definition(const Json& params) { return at_place(params, definition); }
   Json on_completion(const Json& params) { return at_place(params, completion); }
   Json on_references(const Json& params) {
-    const bool with_declaration = params.at("context").at("includeDeclaration").get<bool>();
+    const Json context = params.value("context", Json::object());
+    const bool with_declaration = !context.is_object() || context.value("includeDeclaration", Json(true)) != false;
     return at_place(params, [&](const Subject& s, std::size_t at) { return references(s, at, with_declaration); });
   }
   Json on_symbols(const Json& params) { return document_symbols(workspace_.opened(open_path(params))->outline); }
@@ -270,9 +274,10 @@ class Server {
     if (found == analysis.found.end()) return actions;
     for (const rule::Finding& finding : found->second) {
       const Diagnostic& d = finding.diagnostic;
+      const bool names =
+          d.suggestion.starts_with("did you mean '") || d.suggestion.starts_with("the operator is named");
       const std::size_t open = d.suggestion.find('\''), close = d.suggestion.rfind('\'');
-      if (!d.suggestion.starts_with("did you mean '") || close <= open || d.span.end < begin || d.span.begin > end)
-        continue;
+      if (!names || close <= open || d.span.end < begin || d.span.begin > end) continue;
       const std::string meant = d.suggestion.substr(open + 1, close - open - 1);
       const Json edit = {{"range", lines.range(d.span.begin, d.span.end)}, {"newText", meant}};
       actions.push_back({{"title", "Change to '" + meant + "'"},

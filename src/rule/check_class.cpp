@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/rule/checker.hpp"
+#include "src/rule/spelling.hpp"
 
 namespace fusewright::rule {
 
@@ -235,7 +236,7 @@ OpSet resolve_class(const ClassExpr& expr, const ops::OpTable& table, const Clas
     std::vector<std::string> known = table.names();
     for (auto& name : classes.names()) known.push_back(std::move(name));
     reports.unknown(expr.name.span, expr.name.text, "there is no operator or class '" + expr.name.text + "'",
-                    did_you_mean(expr.name.text, known));
+                    operator_meant(expr.name.text, known));
     return {};
   }
   OpSet set = resolve_class(*expr.args[0], table, classes, reports);

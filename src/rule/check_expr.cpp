@@ -214,6 +214,7 @@ class Lowering {
       return expr;
     }
     if (base.kind == Expr::Kind::kName && c_.scope.contains(base.text)) {
+      if (c_.scope.at(base.text).unknown) return expr;
       c_.reports.error(expr->span,
                        "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes",
                        find_function(expr->text) == nullptr ? "" : "write " + expr->text + "(" + base.text + ")",
@@ -257,7 +258,7 @@ class Lowering {
     for (const auto& row : kRoles) known.emplace_back(row.name);
     for (const auto& name : term_queries()) known.push_back(name);
     c_.reports.unknown(callee_span(expr), expr.text, "there is no operator or function '" + expr.text + "'",
-                       did_you_mean(expr.text, known));
+                       operator_meant(expr.text, known));
     return children(expr);
   }
 
@@ -438,6 +439,11 @@ ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context, KindSet wanted, co
   const bool sound = context.reports.error_count() == errors;
   context.kinds = sound ? check_kinds(lowered, context, wanted, role) : kAnyKind;
   return sound && context.place != ExprPlace::kBody ? compare_extents(lowered) : lowered;
+}
+
+bool is_function(const std::string& name) {
+  return find_function(name) != nullptr || find_row(kRoles, name) != nullptr || contains(term_queries(), name) ||
+         contains(plan_queries(), name) || name == "fold";
 }
 
 const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name) {

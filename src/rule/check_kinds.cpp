@@ -131,6 +131,7 @@ class Kinds {
   void mismatch(const Expr& expr, KindSet is, const std::string& rule, KindSet wanted) {
     std::vector<Note> notes;
     std::string subject = "this", suggestion;
+    if (is == kNumbers && wanted == kTensors) suggestion = "literal(number, dtype, shape) is a tensor of one number";
     if (expr.kind == Expr::Kind::kName) {
       subject = "'" + expr.text + "'";
       const auto at = c_.scope.find(expr.text);
@@ -139,7 +140,7 @@ class Kinds {
       for (const auto& [name, binding] : c_.scope) {
         if (!binding.derived && name != expr.text && (binding.kinds & wanted) != 0) others.push_back(name);
       }
-      suggestion = did_you_mean(expr.text, others);
+      if (const std::string near = did_you_mean(expr.text, others); !near.empty()) suggestion = near;
     }
     c_.reports.error(expr.span, subject + " is " + kind_text(is) + ", but " + rule, std::move(suggestion),
                      std::move(notes));

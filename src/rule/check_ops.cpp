@@ -152,8 +152,14 @@ class OpsChecker {
       }
     }
     body->results.resize(info.results.size());
+    std::map<std::string, Span> absent;
+    for (const auto& param : decl.params)
+      if (param.optional) absent[param.name.text] = param.name.span;
+    AbsentUses optional(rows_, std::move(absent), reports_);
+    for (const auto& [name, value] : body->lets) optional.check(value);
     for (const auto& value : decl.values) {
       ExprPtr expr = lower_expr(value.value, context, kTensors, "a result of " + info.name);
+      optional.check(expr);
       add_result(value, decl, info, std::move(expr), *body);
     }
     bool complete = true;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "src/rule/checker.hpp"
+#include "src/rule/spelling.hpp"
 
 namespace fusewright::rule {
 
@@ -32,6 +33,16 @@ void check_operator(OpId op, std::size_t operands, const std::vector<ast::AttrPa
   }
 }
 
+/// What an operator that there is not may stand for: those of frameworks, and functions, which are not matched.
+std::string meant_in_pattern(const std::string& name, const RuleContext& context) {
+  if (ops::dtype_from_name(name)) return "a conversion is matched by convert(x, dtype = " + name + ")";
+  std::vector<std::string> known = context.table.names();
+  for (auto& word : context.classes.names()) known.push_back(std::move(word));
+  const std::string meant = operator_meant(name, known);
+  if (meant.starts_with("the operator") || !is_function(name)) return meant;
+  return "it is a function: a condition or 'to' may call it, a pattern has operators";
+}
+
 }  // namespace
 
 double digit_tolerance(const std::string& digits) {
@@ -53,10 +64,8 @@ OpSet resolve_application(const ast::Name& name, const Pattern* choice, std::siz
     }
     const auto at = context.classes.sets.find(name.text);
     if (at == context.classes.sets.end()) {
-      std::vector<std::string> known = context.table.names();
-      for (auto& word : context.classes.names()) known.push_back(std::move(word));
       context.reports.unknown(name.span, name.text, "there is no operator or class '" + name.text + "'",
-                              did_you_mean(name.text, known));
+                              meant_in_pattern(name.text, context));
       return {};
     }
     OpSet set;

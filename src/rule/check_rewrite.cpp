@@ -92,12 +92,29 @@ class RewriteChecker {
 
     ExprContext context{c_.table, c_.reports, ExprPlace::kRewrite, scope, {}, std::move(lowered.scope.attr_refs),
                         false,    {}};
+    const std::size_t errors = c_.reports.error_count();
     for (const auto& clause : decl_.clauses) add_clause(clause, context, scope, variant);
     for (const auto& expr : decl_.to)
       variant.to.push_back(lower_expr(expr, context, kTensors | kNumbers | kTruths, "what a rewrite gives"));
+    if (sound_ && c_.reports.error_count() == errors) check_absent(variant, scope);
     used_.insert(context.used.begin(), context.used.end());
     bind_attrs(context.attr_refs, variant);
     rule_.variants.push_back(std::move(variant));
+  }
+
+  /// Of what this variant leaves out; the attributes of such parts are bound behind this.
+  void check_absent(const RewriteVariant& variant, const Scope& scope) {
+    std::map<std::string, Span> places;
+    for (const std::string& name : variant.absent) places[name] = scope.at(name).span;
+    for (const PatternNode& node : variant.nodes)
+      if (node.optional && !node.name.empty()) places[node.name] = node.span;
+    AbsentUses uses(c_.table, std::move(places), c_.reports);
+    for (const Step& step : variant.steps) {
+      const ExprPtr& expr = step.kind == Step::Kind::kGuard ? rule_.guards[step.guard].expr : step.value;
+      uses.check(expr);
+      if (step.kind == Step::Kind::kGuard) uses.ask(*expr);
+    }
+    for (const ExprPtr& expr : variant.to) uses.check(expr);
   }
 
   void check_lets() {

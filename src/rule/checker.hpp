@@ -60,6 +60,7 @@ struct Binding {
   bool derived = false;  ///< made by the checker: no warning when unused
   KindSet kinds = kAnyKind;
   ops::ExprPtr extent = {};  ///< of an extent's name in an example: it as a list of one, `permute(x, [0])`
+  bool unknown = false;      ///< an attribute or a node of an operator that was reported: nothing more is said of it
 };
 using Scope = std::map<std::string, Binding>;
 
@@ -89,6 +90,9 @@ struct ExprContext {
 /// `..c`, out_feature(c)) into plain terms. Returns the expression that ops::elaborate understands. Reports one that is
 /// none of `wanted`; `role` says what it is wanted for: "a condition".
 ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context, KindSet wanted = kAnyKind, const std::string& role = {});
+
+/// Whether expressions can call something by this name that is no operator: `rank`, `constant`, `out_feature`.
+bool is_function(const std::string& name);
 
 /// What a lowered expression can be. Reports every part that is used as what it cannot be, with the place where its
 /// name is bound.
@@ -143,6 +147,30 @@ class LetChecks {
   std::map<std::string, std::size_t> parts_;  ///< of each let, with those before it put in
 };
 
+/// What may be left out must be asked for, or have another in its place, wherever it is needed.
+class AbsentUses {
+ public:
+  /// The names, each with the place where it is optional.
+  AbsentUses(const ops::OpTable& table, std::map<std::string, Span> places, Reports& reports)
+      : table_(table), places_(std::move(places)), reports_(reports) {}
+
+  /// A name alone hands on what it stands for, also nothing.
+  void check(const ExprPtr& expr) {
+    if (!places_.empty() && expr != nullptr && expr->kind != ops::Expr::Kind::kName) visit(*expr);
+  }
+  /// What is asked of a condition that holds from here on.
+  void ask(const ops::Expr& expr);
+
+ private:
+  void visit(const ops::Expr& expr);
+  void part(const ExprPtr& expr, bool may_be_absent);
+
+  const ops::OpTable& table_;
+  std::map<std::string, Span> places_;
+  Reports& reports_;
+  std::set<std::string> asked_;
+};
+
 /// Bindings of patterns, and the tests that their attributes stand for.
 class PatternScope {
  public:
@@ -154,6 +182,8 @@ class PatternScope {
   /// `operand` gives the Env name of operand i, for axes that count from its end.
   void attr(const ast::AttrPattern& pattern, const OpSet& ops, const std::function<std::string(std::size_t)>& operand,
             std::vector<AttrPattern>& into);
+  /// The names of an attribute that there is not.
+  void attr_unknown(const ast::AttrPattern& pattern);
   /// The Env name of a number that must equal `expr`.
   std::string test_number(const ExprPtr& expr);
   /// Guards and lets of the attributes, once everything is bound; guards are appended to `guards`.

@@ -49,7 +49,9 @@ Result<Exactness> parse_exactness(std::string_view text) {
     }
     std::vector<std::string> known = {"bitexact"};
     for (const auto& [kind, name] : kClasses) known.emplace_back(name);
-    auto failure = fail("there is no exactness '" + std::string(word) + "'");
+    std::string list;
+    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+    auto failure = fail("there is no exactness '" + std::string(word) + "' (there are " + list + ")");
     failure.error().diagnostics[0].suggestion = did_you_mean(std::string(word), known);
     return failure;
   }

@@ -4,7 +4,9 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "src/rule/checker.hpp"
 
@@ -28,10 +30,26 @@ struct Interval {
   bool empty() const { return low > high; }
 };
 
-/// What is known of the tensors and numbers of a rule, by the text of the expression: "dtype(x)", "rank(x)".
+/// a - b <= most.
+struct Relation {
+  std::string a, b;
+  double most = 0;
+};
+/// Elements of a list are at least this, and less than a number where one is named.
+struct Elements {
+  double least = 0;
+  std::string below;
+};
+
+/// What is known of the tensors and numbers of a rule, by the text of the expression: "dtype(x)", "rank(x)". Of tensors
+/// that surely have one dtype, or one shape, only one is asked: `same_dtype` and `same_shape` lead there.
 struct Facts {
   std::map<std::string, DTypeSet> dtypes;
   std::map<std::string, Interval> numbers;
+  std::vector<Relation> relations;
+  std::map<std::string, std::string> same_dtype, same_shape;
+  std::map<std::string, Elements> elements;  ///< by the list's name
+  std::set<std::string> whole;               ///< names of whole numbers
 };
 
 /// Dtypes and ranks that the operators of a pattern leave for the values it names. `dead` is the node that nothing
@@ -41,6 +59,9 @@ struct PatternTypes {
   const PatternNode* dead = nullptr;
   std::string why;
 };
+/// Adds what operators say of ranks, of extents and of their attributes. `names` has a text for the value of each node.
+void add_relations(const ops::OpTable& table, const RewriteVariant& variant, const std::vector<std::string>& names,
+                   Facts& facts);
 class TypeLints {
  public:
   explicit TypeLints(const ops::OpTable& table);

@@ -36,17 +36,29 @@ class Signatures {
   std::optional<Signature> make(const ops::OpInfo& info, OpId op, std::size_t operands, std::uint32_t result) const {
     using ops::OpClass;
     const bool tried = info.op_class == OpClass::kElementwise || info.op_class == OpClass::kReduction ||
+                       info.op_class == OpClass::kScan || info.op_class == OpClass::kSort ||
                        info.op_class == OpClass::kComposite;
     if (!tried || operands == 0 || operands > kMostOperands) return std::nullopt;
     ops::Attrs attrs;
+    std::vector<std::string> dtypes;
     for (const auto& spec : info.attrs) {
-      if (spec.fallback || spec.optional || info.complete != nullptr) continue;
-      if (spec.name != "axes") return std::nullopt;
-      attrs.set("axes", std::vector<std::int64_t>{0});
+      if (spec.kind == ops::AttrKind::kDType) dtypes.push_back(spec.name);
+      if (spec.fallback || spec.optional || info.complete != nullptr || spec.kind == ops::AttrKind::kDType) continue;
+      if (spec.name == "axes" && spec.kind == ops::AttrKind::kInts)
+        attrs.set("axes", std::vector<std::int64_t>{0});
+      else if (spec.name == "axis" || spec.name == "k")
+        attrs.set(spec.name, std::int64_t{spec.name == "k"});
+      else
+        return std::nullopt;
     }
+    if (dtypes.size() > 1) return std::nullopt;
+    // A dtype that is an attribute may be any.
     Signature signature{operands, {}};
-    Row row{};
-    try_rows(op, attrs, result, 0, row, signature);
+    for (std::size_t i = 0; i < (dtypes.empty() ? 1 : kDTypeCount); ++i) {
+      if (!dtypes.empty()) attrs.set(dtypes[0], dtype_at(i));
+      Row row{};
+      try_rows(op, attrs, result, 0, row, signature);
+    }
     if (signature.rows.empty()) return std::nullopt;
     return signature;
   }
@@ -116,16 +128,65 @@ class Narrowing {
         find_dead(i, node, out);
       }
     } while (changed_ && out.dead == nullptr);
-    for (std::size_t i = 0; i < variant_.nodes.size(); ++i) {
-      const PatternNode& node = variant_.nodes[i];
-      if (node.name.empty() || node.optional) continue;
-      out.facts.dtypes["dtype(" + node.name + ")"] = dtypes_[cell_[i]];
-      out.facts.numbers["rank(" + node.name + ")"] = ranks_[cell_[i]];
-    }
+    if (out.dead == nullptr) out.facts = facts();
     return out;
   }
 
  private:
+  Facts facts() const {
+    Facts facts;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < variant_.nodes.size(); ++i) {
+      const std::string& name = variant_.nodes[cell_[i]].name;
+      names.push_back(name.empty() ? "#" + std::to_string(i) : name);
+    }
+    add_relations(table_, variant_, names, facts);
+    std::vector<std::size_t> same(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) same[i] = cell_[i];
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      for (const std::uint32_t operand : variant_.nodes[i].operands) {
+        const std::size_t from = same[i], to = same[operand];
+        if (!variant_.nodes[operand].optional && has_dtype_of(i, operand))
+          std::replace(same.begin(), same.end(), from, to);
+      }
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (variant_.nodes[i].optional) continue;
+      if (same[i] != i) facts.same_dtype[names[i]] = names[same[i]];
+      DTypeSet& dtypes = facts.dtypes.emplace("dtype(" + names[same[i]] + ")", all_dtypes()).first->second;
+      dtypes &= dtypes_[cell_[i]];
+      const auto shape = facts.same_shape.find(names[i]);
+      const std::string rank = "rank(" + (shape == facts.same_shape.end() ? names[i] : shape->second) + ")";
+      Interval& ranks = facts.numbers.emplace(rank, Interval()).first->second;
+      ranks = {std::max(ranks.low, ranks_[cell_[i]].low), std::min(ranks.high, ranks_[cell_[i]].high)};
+    }
+    return facts;
+  }
+
+  /// Whether the value of a node surely has the dtype of that operand.
+  bool has_dtype_of(std::size_t i, std::size_t operand) const {
+    const PatternNode& node = variant_.nodes[i];
+    const std::size_t count = node.operands.size();
+    const auto at = std::find(node.operands.begin(), node.operands.end(), operand);
+    const auto k = static_cast<std::size_t>(at - node.operands.begin());
+    const auto optional = [&](std::uint32_t n) { return variant_.nodes[n].optional; };
+    if (std::any_of(node.operands.begin(), node.operands.end(), optional) || node.ops.ops.empty()) return false;
+    return std::all_of(node.ops.ops.begin(), node.ops.ops.end(), [&](OpId op) {
+      if (table_[op].op_class == ops::OpClass::kMovement) return k == 0;
+      const auto& signature = signatures_.of(op, count, node.result);
+      return signature && std::all_of(signature->rows.begin(), signature->rows.end(), [&](const Row& row) {
+               return row[k] == row[kMostOperands] || !fits(row, i, node);
+             });
+    });
+  }
+
+  /// Whether a row is one of those that are left for a node.
+  bool fits(const Row& row, std::size_t i, const PatternNode& node) const {
+    bool fits = dtypes_[cell_[i]].test(row[kMostOperands]);
+    for (std::size_t k = 0; k < node.operands.size(); ++k) fits = fits && dtypes_[cell_[node.operands[k]]].test(row[k]);
+    return fits;
+  }
+
   void find_dead(std::size_t i, const PatternNode& node, PatternTypes& out) const {
     const auto dead = [&](std::size_t n) { return dtypes_[cell_[n]].none() || ranks_[cell_[n]].empty(); };
     const auto operand = std::find_if(node.operands.begin(), node.operands.end(), dead);
@@ -179,9 +240,7 @@ class Narrowing {
       const auto& signature = signatures_.of(op, count, node.result);
       if (!signature) return;
       for (const Row& row : signature->rows) {
-        bool fits = dtypes_[cell_[i]].test(row[kMostOperands]);
-        for (std::size_t k = 0; k < count; ++k) fits = fits && dtypes_[cell_[node.operands[k]]].test(row[k]);
-        if (!fits) continue;
+        if (!fits(row, i, node)) continue;
         for (std::size_t k = 0; k < count; ++k) operands[k].set(row[k]);
         result.set(row[kMostOperands]);
       }

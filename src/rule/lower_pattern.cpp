@@ -54,7 +54,9 @@ class Lowering {
 
   std::uint32_t variable(const ast::Name& name, const Pattern& pattern) {
     if (!pattern.as.text.empty() && pattern.kind == Pattern::Kind::kName) {
-      c_.reports.error(pattern.as.span, "'" + name.text + "' is a name already; it needs no second one");
+      c_.reports.error(pattern.as.span, "'" + name.text + "' is a name already; it needs no second one",
+                       "'as' names what stands right before it: (a * b) as c names the product");
+      out_.scope.bind(pattern.as, Binding::Kind::kTensor);  // nothing follows from the slip
     }
     out_.scope.bind(name, Binding::Kind::kTensor);
     PatternNode node;
@@ -164,7 +166,7 @@ class Lowering {
     }
     if (node.ops.ops.empty()) {  // reported; whatever is inside may still be wrong on its own
       for (std::size_t i = 1; i < pattern.args.size(); ++i) lower(*pattern.args[i]);
-      bind_node(pattern.as, node);
+      bind_unknown(pattern);
       return add({});
     }
     for (std::size_t i = 1; i < pattern.args.size(); ++i) {
@@ -178,6 +180,15 @@ class Lowering {
     }
     bind_node(pattern.as, node);
     return add(std::move(node));
+  }
+
+  /// Names of an application that means no operator, so that nothing follows from it where they are used.
+  void bind_unknown(const Pattern& pattern) {
+    Scope& scope = out_.scope.scope;
+    if (!pattern.as.text.empty())
+      scope.try_emplace(pattern.as.text, Binding{Binding::Kind::kTensor, pattern.as.span, {}}).first->second.unknown =
+          true;
+    for (const auto& attr : pattern.attrs) out_.scope.attr_unknown(attr);
   }
 
   void optional_operand(const PatternNode& node, std::size_t i, const Pattern& operand) {

@@ -205,10 +205,15 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
   const std::string found = token_at(text, at);
   if (printable(found) && found != " ") result.message += ", found '" + found + "'";
   result.span = {source, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + found.size())};
-  if (text.compare(at, 2, "//") == 0) {
+  const bool behind_clause = stop.what == expected<g::end_of_rule>;
+  if (text.compare(at, 3, "///") == 0 && stop.what == expected<g::declaration>) {
+    result.suggestion = "documentation stands first, in front of allow(...)";
+  } else if (text.compare(at, 2, "//") == 0) {
     result.suggestion = "a comment behind other text starts with '#'";
+  } else if (stop.what == expected<g::declaration> && (found == "+" || found == ",")) {
+    result.suggestion = "classes are joined by '|'";
   } else if (!is_word(found[0])) {
-    result.suggestion = other_spelling(text, at, stop.what == expected<g::end_of_rule>);
+    result.suggestion = other_spelling(text, at, behind_clause);
   } else if (declaration_word(text, scan, at).empty()) {
     // Only where a keyword could stand: the words are those of the message.
     std::vector<std::string> words;
@@ -222,9 +227,11 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
         word.clear();
       if (*c == 0) break;
     }
-    if (stop.what == expected<g::end_of_rule>) result.suggestion = clause_meant(found);
+    if (behind_clause) result.suggestion = found == "as" ? "(a + b) as c names the whole" : clause_meant(found);
     const std::string near = nearest(found, words);
     if (result.suggestion.empty() && !near.empty() && near != found) result.suggestion = "did you mean '" + near + "'?";
+    if (result.suggestion.empty() && behind_clause && before == "{")
+      result.suggestion = "a pattern stands behind 'match'";
   }
   return result;
 }

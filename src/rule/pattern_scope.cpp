@@ -37,12 +37,23 @@ void PatternScope::bind(const ast::Name& name, Binding::Kind kind, const OpSet& 
                    {}, {{at->second.span, "it is bound here"}});
 }
 
+void PatternScope::attr_unknown(const ast::AttrPattern& pattern) {
+  const Expr& value = *pattern.value;
+  const std::vector<ExprPtr> names = value.kind == Expr::Kind::kList ? value.args : std::vector<ExprPtr>{pattern.value};
+  for (const ExprPtr& name : names) {
+    if (name == nullptr || name->kind != Expr::Kind::kName || ops::dtype_from_name(name->text)) continue;
+    scope.try_emplace(name->text, Binding{Binding::Kind::kAttr, name->span, {}}).first->second.unknown = true;
+  }
+}
+
 void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
                         const std::function<std::string(std::size_t)>& operand, std::vector<AttrPattern>& into) {
   AttrPattern out{pattern.name.text, {}, {}, pattern.name.span};
-  if (ops.ops.empty()) return;
-  const ops::AttrSpec* spec = find_attr(c_.table[ops.ops[0]], pattern.name.text);
-  if (spec == nullptr) return;  // reported with the application
+  const ops::AttrSpec* spec = ops.ops.empty() ? nullptr : find_attr(c_.table[ops.ops[0]], pattern.name.text);
+  if (spec == nullptr) {  // reported with the application
+    attr_unknown(pattern);
+    return;
+  }
   const Expr& value = *pattern.value;
   const Span& span = value.span;
   if (value.kind == Expr::Kind::kName && !ops::dtype_from_name(value.text) && !let_names_.contains(value.text)) {

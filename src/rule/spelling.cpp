@@ -1,11 +1,14 @@
 #include "src/rule/spelling.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "fusewright/ops/dtype.hpp"
 #include "fusewright/support/diagnostic.hpp"
+#include "src/rule/checker.hpp"
 
 namespace fusewright::rule {
 
@@ -21,6 +24,68 @@ constexpr std::pair<std::string_view, std::string_view> kClauses[] = {
     {"with", "to"},    {"becomes", "to"},    {"into", "to"},     {"rhs", "to"},       {"replace", "to"},
     {"then", "to"},    {"pattern", "match"}, {"lhs", "match"},   {"from", "match"},   {"find", "match"},
     {"when", "where"}, {"if", "where"},      {"guard", "where"}, {"example", "test"}, {"fails", "reject"}};
+/// Operators by the names of frameworks, in small letters without underscores.
+constexpr std::pair<std::string_view, std::string_view> kOperators[] = {{"matmul", "dot"},
+                                                                        {"mm", "dot"},
+                                                                        {"bmm", "dot"},
+                                                                        {"batchmatmul", "dot"},
+                                                                        {"gemm", "dot"},
+                                                                        {"linear", "dot"},
+                                                                        {"dense", "dot"},
+                                                                        {"einsum", "dot"},
+                                                                        {"dotgeneral", "dot"},
+                                                                        {"convolution", "conv"},
+                                                                        {"conv1d", "conv"},
+                                                                        {"conv2d", "conv"},
+                                                                        {"conv3d", "conv"},
+                                                                        {"convtranspose", "conv"},
+                                                                        {"sigmoid", "logistic"},
+                                                                        {"mean", "reduce_mean"},
+                                                                        {"sum", "reduce_sum"},
+                                                                        {"prod", "reduce_prod"},
+                                                                        {"amax", "reduce_max"},
+                                                                        {"amin", "reduce_min"},
+                                                                        {"split", "slice"},
+                                                                        {"narrow", "slice"},
+                                                                        {"permutedims", "transpose"},
+                                                                        {"cast", "convert"},
+                                                                        {"astype", "convert"},
+                                                                        {"to", "convert"},
+                                                                        {"concatenate", "concat"},
+                                                                        {"cat", "concat"},
+                                                                        {"where", "select"},
+                                                                        {"maximum", "max"},
+                                                                        {"minimum", "min"},
+                                                                        {"multiply", "mul"},
+                                                                        {"subtract", "sub"},
+                                                                        {"divide", "div"},
+                                                                        {"truediv", "div"},
+                                                                        {"negate", "neg"},
+                                                                        {"negative", "neg"},
+                                                                        {"power", "pow"},
+                                                                        {"exponential", "exp"},
+                                                                        {"expand", "broadcast"},
+                                                                        {"broadcastindim", "broadcast"},
+                                                                        {"clip", "clamp"},
+                                                                        {"clipbyvalue", "clamp"},
+                                                                        {"flip", "reverse"},
+                                                                        {"rev", "reverse"},
+                                                                        {"maxpool", "reduce_window_max"},
+                                                                        {"avgpool", "reduce_window_sum"},
+                                                                        {"averagepool", "reduce_window_sum"},
+                                                                        {"embedding", "take"},
+                                                                        {"batchnormalization", "batch_norm"},
+                                                                        {"layernormalization", "layer_norm"},
+                                                                        {"groupnormalization", "group_norm"},
+                                                                        {"swish", "silu"},
+                                                                        {"squeeze", "reshape"},
+                                                                        {"unsqueeze", "reshape"},
+                                                                        {"flatten", "reshape"},
+                                                                        {"view", "reshape"},
+                                                                        {"equal", "eq"},
+                                                                        {"less", "lt"},
+                                                                        {"greater", "gt"},
+                                                                        {"square", "mul"}};
 constexpr std::string_view kNear[] = {"pred", "s8",  "s16",  "s32", "s64", "u8", "u16",
                                       "u32",  "u64", "bf16", "f16", "f32", "f64"};
 
@@ -46,6 +111,23 @@ std::string clause_meant(const std::string& word) {
   for (const auto& [other, ours] : kClauses)
     if (other == word) return "did you mean '" + std::string(ours) + "'?";
   return {};
+}
+
+std::string operator_meant(const std::string& word, const std::vector<std::string>& known) {
+  const auto plain = [](std::string_view name) {
+    std::string letters;
+    for (const char c : name)
+      if (c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return letters;
+  };
+  const std::string wanted = plain(word);
+  for (const std::string& name : known)
+    if (plain(name) == wanted) return "did you mean '" + name + "'?";
+  for (const auto& [other, ours] : kOperators) {
+    if (other != wanted || std::find(known.begin(), known.end(), ours) == known.end()) continue;
+    return "the operator is named '" + std::string(ours) + "'";
+  }
+  return did_you_mean(word, known);
 }
 
 }  // namespace fusewright::rule

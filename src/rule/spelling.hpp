@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace fusewright::rule {
 
@@ -8,5 +9,8 @@ namespace fusewright::rule {
 std::string dtype_meant(const std::string& word);
 /// "did you mean 'to'?" for a word by which others begin a clause; else empty.
 std::string clause_meant(const std::string& word);
+/// The same for a name that frameworks give an operator: "the operator is named 'dot'" for `MatMul`. `known` has the
+/// names that there are.
+std::string operator_meant(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace fusewright::rule
