@@ -13,9 +13,11 @@ namespace {
 /// Collects everything that a proof rests on. Each obligation is met once; a work list, because chains are long.
 class Explainer {
  public:
-  /// @param whole_terms  false: of the terms only those that applications made, for who asks for applications alone
-  Explainer(const EGraph& egraph, const match::Program& program, bool whole_terms = true)
-      : egraph_(egraph), program_(program), whole_terms_(whole_terms) {}
+  /// @param whole_terms  false: of the terms only those that applications made, for who asks for applications alone;
+  ///                     and of a term that a step of a chain gives, not which application was the first to make it
+  /// @param constants  false: how constants came about is not asked; they are shared by all that use them
+  Explainer(const EGraph& egraph, const match::Program& program, bool whole_terms = true, bool constants = true)
+      : egraph_(egraph), program_(program), whole_terms_(whole_terms), constants_(constants) {}
 
   std::vector<ProofStep> equal(EClassId a, EClassId b) {
     need_term(a);
@@ -68,22 +70,27 @@ class Explainer {
     return steps;
   }
 
+  bool asked(EClassId t) const { return constants_ || t == egraph_.none() || !egraph_.fact(t).constant(); }
   void need_equal(EClassId a, EClassId b) {
-    if (a == b) return;
+    if (a == b || !asked(a)) return;
     need_term(a);
     need_term(b);
     const auto [low, high] = std::minmax(a.index, b.index);
     if (pairs_.insert(std::uint64_t{low} << 32 | high).second) open_pairs_.emplace_back(a, b);
   }
   void need_term(EClassId t) {
-    if (t != egraph_.none() && terms_.insert(founder(t)).second) open_terms_.push_back(founder(t));
+    if (t != egraph_.none() && asked(t) && terms_.insert(founder(t)).second) open_terms_.push_back(founder(t));
+  }
+  void need_made(ENodeId n) {
+    if (egraph_.made_by(n).valid()) need_application(egraph_.made_by(n));
+    for (const EClassId operand : egraph_.original_operands(n)) need_term(operand);
   }
   void need_application(ApplicationId id) {
     if (applications_.insert(id).second) open_applications_.push_back(id);
   }
   void need_fact(EClassId t) {
     need_term(t);
-    if (facts_.insert(t).second) open_facts_.push_back(t);
+    if (asked(t) && facts_.insert(t).second) open_facts_.push_back(t);
   }
   void need_note(const Note& note) {
     if (note.b.valid()) {
@@ -97,6 +104,7 @@ class Explainer {
     for (const ProofStep& step : steps) {
       need_term(step.from);
       need_term(step.to);
+      if (step.reason.kind == Reason::Kind::kApplication) given_.insert(founder(step.forward ? step.to : step.from));
       switch (step.reason.kind) {
         case Reason::Kind::kGiven: break;
         case Reason::Kind::kApplication: need_application(step.reason.application); break;
@@ -116,11 +124,10 @@ class Explainer {
       if (!open_terms_.empty()) {
         const ENodeId n = open_terms_.back();
         open_terms_.pop_back();
-        if (egraph_.made_by(n).valid())
-          need_application(egraph_.made_by(n));
-        else if (!whole_terms_)  // a node of the model is made of nodes of the model
-          continue;
-        for (const EClassId operand : egraph_.original_operands(n)) need_term(operand);
+        if (whole_terms_)
+          need_made(n);
+        else if (egraph_.made_by(n).valid())  // a node of the model is made of nodes of the model
+          open_made_.push_back(n);
       } else if (!open_applications_.empty()) {
         const ApplicationId id = open_applications_.back();
         open_applications_.pop_back();
@@ -141,6 +148,10 @@ class Explainer {
         const auto [a, b] = open_pairs_.back();
         open_pairs_.pop_back();
         need_steps(path(a, b));
+      } else if (!open_made_.empty()) {
+        const ENodeId n = open_made_.back();
+        open_made_.pop_back();
+        if (!given_.contains(n)) need_made(n);
       } else {
         return;
       }
@@ -149,13 +160,13 @@ class Explainer {
 
   const EGraph& egraph_;
   const match::Program& program_;
-  const bool whole_terms_;
+  const bool whole_terms_, constants_;
   std::unordered_set<std::uint64_t> pairs_;
-  std::unordered_set<ENodeId> terms_;
+  std::unordered_set<ENodeId> terms_, given_;
   std::unordered_set<ApplicationId> applications_;
   std::unordered_set<EClassId> facts_;
   std::vector<std::pair<EClassId, EClassId>> open_pairs_;
-  std::vector<ENodeId> open_terms_;
+  std::vector<ENodeId> open_terms_, open_made_;
   std::vector<ApplicationId> open_applications_;
   std::vector<EClassId> open_facts_;
   mutable Decoded scratch_;
@@ -265,7 +276,7 @@ Explanation explain_node(const EGraph& egraph, const match::Program& program, EN
 std::vector<ApplicationId> applications_between(const EGraph& egraph, const match::Program& program, EClassId a,
                                                 EClassId b) {
   FW_CHECK(egraph.records() && egraph.find(a) == egraph.find(b)) << "nothing to explain";
-  Explainer explainer(egraph, program, false);
+  Explainer explainer(egraph, program, false, egraph.fact(a).constant());
   return explainer.finish(explainer.equal(a, b)).applications;
 }
 

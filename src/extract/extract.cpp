@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "bound.hpp"
@@ -16,24 +17,33 @@ namespace {
 using egraph::ApplicationId;
 using egraph::ENodeId;
 
-/// For each node of the planned graph the rewrites that it owes its form to.
+/// For each node of the planned graph the rewrites that it owes its form to: those that lead to it from the nodes of
+/// the model that it stands for, else from what its readers were made to read.
 class RewriteUses {
  public:
-  RewriteUses(const ExtractInput& input, const std::map<std::string, ENodeId>& chosen) : in_(input), chosen_(chosen) {
+  RewriteUses(const ExtractInput& input, const std::map<std::string, ENodeId>& chosen, const plan::Plan& plan)
+      : in_(input), chosen_(chosen), applications_(plan.graph.nodes.size()) {
     const egraph::EGraph& egraph = in_.imported.egraph;
     for (std::uint32_t i = 0; i < in_.imported.origins.size(); ++i) {
       const ENodeId n(i);
       if (in_.imported.origin(n).valid()) originals_[egraph.find(egraph::term(n))].push_back(n);
     }
+    const auto& order = plan.graph.entry_computation().nodes;
+    std::vector<std::vector<graph::NodeId>> readers(plan.graph.nodes.size());
+    for (const graph::NodeId id : order)
+      for (const graph::Value operand : plan.graph[id].operands)
+        if (operand.valid()) readers[operand.node.index].push_back(id);
+    for (auto id = order.rbegin(); id != order.rend(); ++id) collect(plan.graph, *id, readers[id->index]);
   }
 
-  std::vector<plan::RewriteUse> of(const plan::Plan& plan, const plan::Sources& sources, const plan::Group& group) {
+  std::vector<plan::RewriteUse> of(const plan::Sources& sources, const plan::Group& group) {
     std::set<ApplicationId> applications;
     // Shared constants owe their form to whichever node of the model was first to use them.
     const bool only_constants =
         std::all_of(group.nodes.begin(), group.nodes.end(), [&](graph::NodeId id) { return sources.is_constant(id); });
     for (const graph::NodeId id : group.nodes)
-      if (only_constants || !sources.is_constant(id)) collect(plan.graph[id].name, applications);
+      if (only_constants || !sources.is_constant(id))
+        applications.insert(applications_[id.index].begin(), applications_[id.index].end());
     std::map<std::pair<std::string, std::string>, std::set<std::string>> uses;
     egraph::Provenance provenance(in_.imported.egraph);
     for (const ApplicationId id : applications) {
@@ -58,32 +68,45 @@ class RewriteUses {
   }
 
  private:
-  void collect(const std::string& name, std::set<ApplicationId>& applications) {
-    const auto at = chosen_.find(name);
-    if (at == chosen_.end()) return;
-    const auto [known, fresh] = applications_.try_emplace(at->second);
-    if (fresh) {
-      const egraph::EGraph& egraph = in_.imported.egraph;
-      const ENodeId n = at->second;
-      std::set<ApplicationId> all;
-      const auto add = [&](ENodeId from) {
-        const auto some = egraph::applications_between(egraph, in_.program, egraph::term(from), egraph::term(n));
-        all.insert(some.begin(), some.end());
-      };
-      if (egraph.made_by(n).valid()) add(n);
-      const auto originals = originals_.find(egraph.find(egraph::term(n)));
-      if (originals != originals_.end())
-        for (const ENodeId original : originals->second)
-          if (original != n) add(original);
-      known->second.assign(all.begin(), all.end());
+  std::optional<ENodeId> chosen(const graph::Node& node) const {
+    const auto at = chosen_.find(node.name);
+    return at == chosen_.end() ? std::nullopt : std::optional(at->second);
+  }
+
+  /// Precondition: those of its readers are known.
+  void collect(const graph::Graph& graph, graph::NodeId id, const std::vector<graph::NodeId>& readers) {
+    const std::optional<ENodeId> n = chosen(graph[id]);
+    if (!n) return;
+    const egraph::EGraph& egraph = in_.imported.egraph;
+    const egraph::EClassId own = egraph.find(egraph::term(*n));
+    std::set<ApplicationId>& all = applications_[id.index];
+    const auto add = [&](egraph::EClassId from) {
+      const auto some = egraph::applications_between(egraph, in_.program, from, egraph::term(*n));
+      all.insert(some.begin(), some.end());
+    };
+    if (const auto originals = originals_.find(own); originals != originals_.end()) {
+      for (const ENodeId original : originals->second)
+        if (original != *n) add(egraph::term(original));
+      return;
     }
-    applications.insert(known->second.begin(), known->second.end());
+    bool asked = false;
+    for (const graph::NodeId reader : readers) {
+      const std::optional<ENodeId> r = chosen(graph[reader]);
+      if (!r || egraph.fact(own).constant()) continue;
+      all.insert(applications_[reader.index].begin(), applications_[reader.index].end());
+      for (const egraph::EClassId operand : egraph.original_operands(*r)) {
+        if (operand == egraph.none() || egraph.find(operand) != own) continue;
+        asked = true;
+        if (operand != egraph::term(*n)) add(operand);
+      }
+    }
+    if (!asked) add(egraph::term(*n));
   }
 
   const ExtractInput& in_;
   const std::map<std::string, ENodeId>& chosen_;
   std::map<egraph::EClassId, std::vector<ENodeId>> originals_;
-  std::map<ENodeId, std::vector<ApplicationId>> applications_;
+  std::vector<std::set<ApplicationId>> applications_;  ///< by node of the planned graph
 };
 
 /// Composite operators that rules made equal to nodes of the planned graph.
@@ -172,11 +195,11 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
     plan.terms.push_back(at != chosen.end() ? plan::TermId(at->second.index) : plan::TermId());
   }
   if (input.imported.egraph.records()) {
-    RewriteUses uses(input, chosen);
+    RewriteUses uses(input, chosen, plan);
     const Recognitions recognitions(input.imported.egraph);
     const plan::Sources sources(plan.graph);
     for (plan::Group& group : plan.groups) {
-      group.rewrites = uses.of(plan, sources, group);
+      group.rewrites = uses.of(sources, group);
       group.recognised = recognitions.of(plan, group);
     }
   }

@@ -28,7 +28,7 @@ Explanation explain(const EGraph& egraph, const match::Program& program, EClassI
 Explanation explain_node(const EGraph& egraph, const match::Program& program, ENodeId node);
 
 /// The applications of `explain` alone (of `explain_node` where both terms are one), in time proportional to them,
-/// however large the model is.
+/// however large the model is. Those that only made constants are left out, unless the terms are constants.
 std::vector<ApplicationId> applications_between(const EGraph& egraph, const match::Program& program, EClassId a,
                                                 EClassId b);
 
