@@ -73,8 +73,11 @@ TEST_CASE("watch prints text, and ends at once where the model cannot be read", 
   while (text.find(" kernels, ") == std::string::npos) text += watch.line();
   CHECK(text.find(" -> ") != std::string::npos);
   CHECK(text.find("rules") != std::string::npos);
+  fs::remove(scratch.file("rules/mine.fuse"));
+  CHECK(watch.line().find("gone: ") == 0);
   CHECK(watch.end(SIGINT) == 130);
 
+  scratch.write("rules/mine.fuse", "# nothing\n");
   const Ran none = run("watch nowhere.onnx --rules " + scratch.file("rules"));
   CHECK(none.code == 2);
   CHECK(none.err.find("nowhere.onnx") != std::string::npos);

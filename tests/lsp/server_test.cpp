@@ -65,7 +65,9 @@ TEST_CASE("the server starts, says what it can do, and ends as it is told", "[ls
   CHECK(client.ask("initialize")["error"]["code"] == -32600);
   CHECK(client.ask("textDocument/unheard")["error"]["code"] == -32601);
   client.notify("$/unheard", Json::object());
-  CHECK(client.ask("textDocument/hover")["error"]["code"] == -32602);
+  const Json without_place = client.ask("textDocument/hover")["error"];
+  CHECK(without_place["code"] == -32602);
+  CHECK(without_place["message"] == "parameters of textDocument/hover: key 'textDocument' not found");
   CHECK(client.ask("textDocument/hover", place(kText, "op"))["error"]["code"] == -32602);  // not open
 
   CHECK(client.ask("shutdown")["result"].is_null());
@@ -187,6 +189,7 @@ TEST_CASE("what another window of the editor holds counts for the files that inc
   const Json found = client.result("textDocument/definition", at);
   CHECK(found["uri"] == base);
   CHECK(found["range"]["start"] == Json{{"line", 0}, {"character", 3}});
+  CHECK(client.result("textDocument/references", at).size() == 2);  // without a context the declaration counts
   at["context"] = {{"includeDeclaration", true}};
   CHECK(client.result("textDocument/references", at).size() == 2);
   at["position"] = {{"line", 0}, {"character", 12}};
