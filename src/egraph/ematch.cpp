@@ -63,7 +63,10 @@ struct Matcher::Run {
     nodes.resize(program.nodes);
     swapped.resize(program.nodes, 0);
     std::size_t longest = 0;
-    for (const auto& pattern : program.patterns) longest = std::max<std::size_t>(longest, pattern.words);
+    for (const auto& pattern : program.patterns) {
+      longest = std::max<std::size_t>(longest, pattern.words);
+      m.found_[pattern.rule.index] = 0;
+    }
     words.resize(longest);
     parts.resize(program.parts.size());
     const ops::OpTable& table = egraph.table();
@@ -402,11 +405,11 @@ struct Matcher::Run {
   bool found(std::size_t id, std::span<const MatchWord> record) {
     const match::PatternInfo& pattern = program.patterns[id];
     if (out.cut[pattern.rule.index]) return false;
-    if (per_rule[pattern.rule.index] >= options.matches_per_rule) {
+    if (m.found_[pattern.rule.index] >= options.matches_per_rule) {
       out.cut[pattern.rule.index] = true;
       return false;
     }
-    ++per_rule[pattern.rule.index];
+    ++m.found_[pattern.rule.index];
     ++out.counts[id];
     out.records[id].append(record.begin(), record.end());
     bytes += record.size_bytes();
@@ -450,14 +453,13 @@ struct Matcher::Run {
   std::vector<OpTraits> traits;
   std::vector<PartMatches> parts;
   bool joining = false;  // the matches of parts are looked for
-  std::vector<std::uint64_t> per_rule = std::vector<std::uint64_t>(m.rules_, 0);
   OpId broadcast, reshape;
   std::size_t bytes = 0;
   std::uint32_t polled = 0;
 };
 
 Matcher::Matcher(const EGraph& egraph, const match::Program& program, std::size_t rules)
-    : egraph_(egraph), program_(program), rules_(rules), disabled_(rules, false) {}
+    : egraph_(egraph), program_(program), rules_(rules), disabled_(rules, false), found_(rules, 0) {}
 
 Matcher::~Matcher() = default;
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <set>
 
 #include "fusewright/saturate/apply.hpp"
 #include "fusewright/support/clock.hpp"
@@ -26,7 +27,11 @@ class Runner {
         rewrites_(rewrites),
         program_(program),
         options_(options),
-        waiting_(egraph.table(), rewrites, select_rules(rewrites, options), program),
+        waiting_(
+            egraph.table(), rewrites,
+            options.needs ? options.needs : std::make_shared<const Needs>(egraph.table(), rewrites),
+            [&options](const rule::RewriteRule& rule) { return is_used(rule, options.allowed, options.target); },
+            program),
         matcher_(egraph, program, rewrites.size()),
         applier_(egraph, rewrites, program),
         trace_of_(rewrites.size(), kUnused),
@@ -47,7 +52,9 @@ class Runner {
     // Rules may have been compiled and not been asked any more.
     seconds.resize(program_.trie.size(), 0);
     trace_.instructions.resize(program_.trie.size());
-    trace_.asleep = waiting_.asleep();
+    trace_.occurred = waiting_.occurs();
+    trace_.allowed = options_.allowed;
+    trace_.target = options_.target;
     std::ranges::sort(trace_.rules, {}, &RuleTrace::rule);
     set_match_seconds(trace_, program_, seconds);
     trace_.applications = egraph_.application_count();
@@ -209,12 +216,14 @@ class Runner {
 
   /// A rule whose matches were cut off is not run again: what it missed would not be looked at twice.
   void note_cut_rules(const egraph::MatchSet& matches) {
-    for (std::size_t r = 0; r < matches.cut.size(); ++r) {
-      if (!matches.cut[r] || exhausted_[r]) continue;
-      exhausted_[r] = true;
-      matcher_.disable(match::RuleId(r));
+    std::set<match::RuleId> cut;  // of those that were looked for: the others are too many to be gone through
+    for (const match::PatternInfo& pattern : program_.patterns)
+      if (matches.cut[pattern.rule.index] && !exhausted_[pattern.rule.index]) cut.insert(pattern.rule);
+    for (const match::RuleId rule : cut) {
+      exhausted_[rule.index] = true;
+      matcher_.disable(rule);
       StopReason reason{StopReason::Kind::kMatches, static_cast<double>(options_.limits.matches_per_rule),
-                        static_cast<double>(options_.limits.matches_per_rule) + 1, rewrites_[r].name};
+                        static_cast<double>(options_.limits.matches_per_rule) + 1, rewrites_[rule.index].name};
       trace_.stop_reasons.push_back(std::move(reason));
     }
   }
@@ -284,11 +293,8 @@ Error out_of_memory() { return fail(ErrorKind::kResource, "out of memory while t
 
 std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& rewrites, const Options& options) {
   std::vector<match::RuleId> selected;
-  for (std::size_t i = 0; i < rewrites.size(); ++i) {
-    const rule::RewriteRule& rule = rewrites[i];
-    const bool here = rule.targets.empty() || std::ranges::find(rule.targets, options.target) != rule.targets.end();
-    if (here && rule.exactness.within(options.allowed)) selected.push_back(match::RuleId(i));
-  }
+  for (std::size_t i = 0; i < rewrites.size(); ++i)
+    if (is_used(rewrites[i], options.allowed, options.target)) selected.push_back(match::RuleId(i));
   return selected;
 }
 

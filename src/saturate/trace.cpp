@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fusewright/saturate/needs.hpp"
+
 namespace fusewright::saturate {
 namespace {
 
@@ -30,6 +32,23 @@ std::string to_string(const StopReason& reason) {
   return {};
 }
 
+std::vector<Asleep> asleep(const rule::RuleSet& rules, const Trace& trace) {
+  std::vector<Asleep> out;
+  const auto occurs = [&](ops::OpId op) { return trace.occurred[op.index] != 0; };
+  for (std::size_t r = 0; r < rules.rewrites.size(); ++r) {
+    if (!is_used(rules.rewrites[r], trace.allowed, trace.target)) continue;
+    for (std::uint32_t v = 0; v < rules.rewrites[r].variants.size(); ++v) {
+      const auto& nodes = rules.rewrites[r].variants[v].nodes;
+      const auto missing = std::find_if(nodes.rbegin(), nodes.rend(), [&](const rule::PatternNode& node) {
+        return node.kind == rule::PatternNode::Kind::kApply && std::ranges::none_of(node.ops.ops, occurs);
+      });
+      if (missing != nodes.rend())
+        out.push_back({match::RuleId(r), v, static_cast<std::uint32_t>(nodes.rend() - missing - 1)});
+    }
+  }
+  return out;
+}
+
 std::vector<WhyNot> why_not(const rule::RuleSet& rules, const match::Program& program, const Trace& trace,
                             match::RuleId rule) {
   const ops::OpTable& table = *rules.table;
@@ -47,12 +66,12 @@ std::vector<WhyNot> why_not(const rule::RuleSet& rules, const match::Program& pr
     out.push_back({pattern.variant, "roots with what they share in common", out.back().passed,
                    own == trace.rules.end() ? 0 : own->matches});
   }
-  for (const Asleep& asleep : trace.asleep) {
-    if (asleep.rule != rule) continue;
+  for (const Asleep& lacking : asleep(rules, trace)) {
+    if (lacking.rule != rule) continue;
     std::string names;
-    const auto& node = rules.rewrites[rule.index].variants[asleep.variant].nodes[asleep.node];
+    const auto& node = rules.rewrites[rule.index].variants[lacking.variant].nodes[lacking.node];
     for (const ops::OpId op : node.ops.ops) names += (names.empty() ? "" : " or ") + table[op].name;
-    out.push_back({asleep.variant, names + " anywhere in the graph", 0, 0});
+    out.push_back({lacking.variant, names + " anywhere in the graph", 0, 0});
   }
   return out;
 }

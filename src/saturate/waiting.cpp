@@ -1,66 +1,48 @@
 #include "src/saturate/waiting.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace fusewright::saturate {
 
-using rule::PatternNode;
-
 Waiting::Waiting(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
-                 std::span<const match::RuleId> selected, match::Program& program)
-    : rewrites_(rewrites), compiler_(table, program), occurs_(table.size(), 0), waiting_for_(table.size()) {
-  patterns_.reserve(selected.size());
-  for (const match::RuleId rule : selected) {
-    for (std::uint32_t v = 0; v < rewrites[rule.index].variants.size(); ++v) patterns_.push_back({rule, v, 0});
-  }
-}
-
-/// The first node of the pattern, from its root on, of whose operators none occurs; kAwake where there is no such node.
-std::uint32_t Waiting::missing(const Asleep& pattern) const {
-  const auto& nodes = rewrites_[pattern.rule.index].variants[pattern.variant].nodes;
-  for (auto i = static_cast<std::uint32_t>(nodes.size()); i-- > 0;) {
-    const PatternNode& node = nodes[i];
-    if (node.kind != PatternNode::Kind::kApply) continue;
-    if (std::ranges::none_of(node.ops.ops, [&](ops::OpId op) { return occurs_[op.index] != 0; })) return i;
-  }
-  return kAwake;
-}
+                 std::shared_ptr<const Needs> needs, std::function<bool(const rule::RewriteRule&)> used,
+                 match::Program& program)
+    : rewrites_(rewrites),
+      needs_(std::move(needs)),
+      used_(std::move(used)),
+      compiler_(table, program),
+      state_(needs_->patterns().size(), State::kUnseen),
+      occurs_(table.size(), 0),
+      first_link_(table.size(), kNone) {}
 
 Status Waiting::wake(const egraph::Index& index) {
   std::vector<std::uint32_t> called;
-  if (first_) {
-    called.resize(patterns_.size());
-    std::iota(called.begin(), called.end(), 0);
-  }
-  first_ = false;
   for (std::size_t op = 0; op < occurs_.size(); ++op) {
     if (occurs_[op] != 0 || index.nodes_of_op(ops::OpId(op)).empty()) continue;
     occurs_[op] = 1;
-    called.insert(called.end(), waiting_for_[op].begin(), waiting_for_[op].end());
-    waiting_for_[op].clear();
+    for (const std::uint32_t p : needs_->watching(ops::OpId(op)))
+      if (state_[p] == State::kUnseen) called.push_back(p);
+    for (std::uint32_t at = first_link_[op]; at != kNone; at = links_[at].next) called.push_back(links_[at].pattern);
   }
   std::ranges::sort(called);
   called.erase(std::ranges::unique(called).begin(), called.end());
-  for (const std::uint32_t i : called) {
-    Asleep& pattern = patterns_[i];
-    if (pattern.node == kAwake) continue;
-    pattern.node = missing(pattern);
-    const rule::RewriteRule& rule = rewrites_[pattern.rule.index];
-    if (pattern.node == kAwake) {
-      FW_TRY_STATUS(compiler_.add(rule, pattern.rule, pattern.variant));
-    } else {
-      for (const ops::OpId op : rule.variants[pattern.variant].nodes[pattern.node].ops.ops)
-        waiting_for_[op.index].push_back(i);
-    }
-  }
+  for (const std::uint32_t p : called) FW_TRY_STATUS(look_at(p));
   return {};
 }
 
-std::vector<Asleep> Waiting::asleep() const {
-  std::vector<Asleep> out;
-  std::ranges::copy_if(patterns_, std::back_inserter(out), [](const Asleep& p) { return p.node != kAwake; });
-  return out;
+Status Waiting::look_at(std::uint32_t p) {
+  const Needs::Pattern& pattern = needs_->patterns()[p];
+  if (state_[p] == State::kDone) return {};
+  state_[p] = State::kDone;
+  if (!used_(rewrites_[pattern.rule.index])) return {};
+  const std::span<const ops::OpId> missing = needs_->missing(pattern, occurs_);
+  if (missing.empty()) return compiler_.add(rewrites_[pattern.rule.index], pattern.rule, pattern.variant);
+  state_[p] = State::kWaits;
+  for (const ops::OpId op : missing) {
+    links_.push_back({p, first_link_[op.index]});
+    first_link_[op.index] = static_cast<std::uint32_t>(links_.size() - 1);
+  }
+  return {};
 }
 
 }  // namespace fusewright::saturate

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "fusewright/egraph/index.hpp"
 #include "fusewright/match/program.hpp"
-#include "fusewright/saturate/trace.hpp"
+#include "fusewright/saturate/needs.hpp"
 
 namespace fusewright::saturate {
 
@@ -15,26 +17,34 @@ namespace fusewright::saturate {
 /// not lost by it: whoever waited for an operator matches new nodes only.
 class Waiting {
  public:
+  /// @param used     whether a rewrite is used at all
   /// @param program  empty; gets the patterns as they are compiled.
-  Waiting(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites,
-          std::span<const match::RuleId> selected, match::Program& program);
+  Waiting(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites, std::shared_ptr<const Needs> needs,
+          std::function<bool(const rule::RewriteRule&)> used, match::Program& program);
 
   /// Compiles the patterns whose operators all occur by now. Errors: as of match::Compiler::add.
   Status wake(const egraph::Index& index);
-  /// Those that still wait, in order of rule, with the place of the operator in their pattern.
-  std::vector<Asleep> asleep() const;
+  /// By operator: whether it has ever occurred.
+  const std::vector<std::uint8_t>& occurs() const { return occurs_; }
 
  private:
-  static constexpr std::uint32_t kAwake = 0xffffffffU;
+  enum class State : std::uint8_t { kUnseen, kWaits, kDone };
+  static constexpr std::uint32_t kNone = 0xffffffffU;
 
-  std::uint32_t missing(const Asleep& pattern) const;
+  Status look_at(std::uint32_t pattern);
 
   const std::vector<rule::RewriteRule>& rewrites_;
+  std::shared_ptr<const Needs> needs_;
+  std::function<bool(const rule::RewriteRule&)> used_;
   match::Compiler compiler_;
-  std::vector<Asleep> patterns_;                         // node: kAwake once it is compiled
-  std::vector<std::uint8_t> occurs_;                     // by operator
-  std::vector<std::vector<std::uint32_t>> waiting_for_;  // by operator: indices into patterns_
-  bool first_ = true;
+  std::vector<State> state_;          // by pattern
+  std::vector<std::uint8_t> occurs_;  // by operator
+  /// Who waits for an operator that it does not watch: a list through one array.
+  struct Link {
+    std::uint32_t pattern, next;
+  };
+  std::vector<Link> links_;
+  std::vector<std::uint32_t> first_link_;  // by operator
 };
 
 }  // namespace fusewright::saturate

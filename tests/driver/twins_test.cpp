@@ -66,7 +66,7 @@ graph::Graph graph_of(const Twin& twin) {
 bool fired(const saturate::Trace& trace, const std::string& name) {
   for (const saturate::RuleTrace& rule : trace.rules)
     if (rule.name == name) return rule.applied + rule.unchanged > 0;
-  for (const saturate::Asleep& rule : trace.asleep)  // an operator of its pattern does not occur
+  for (const saturate::Asleep& rule : saturate::asleep(*library(), trace))  // an operator of its pattern does not occur
     if (library()->rewrites[rule.rule.index].name == name) return false;
   FAIL("no rule is called " << name);
   return false;

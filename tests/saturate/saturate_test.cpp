@@ -114,8 +114,9 @@ TEST_CASE("a rule is compiled when its operators occur, be it that another rule 
   REQUIRE(s.trace.rules.size() == 3);
   CHECK(s.trace.rules[0].name == rules->rewrites[s.trace.rules[0].rule.index].name);
   CHECK(std::ranges::is_sorted(s.trace.rules, {}, &RuleTrace::rule));
-  REQUIRE(s.trace.asleep.size() == 1);
-  const auto why = why_not(*rules, s.program, s.trace, s.trace.asleep[0].rule);
+  const auto never = asleep(*rules, s.trace);
+  REQUIRE(never.size() == 1);
+  const auto why = why_not(*rules, s.program, s.trace, never[0].rule);
   REQUIRE(why.size() == 1);
   CHECK(why[0].instruction == "atan2 anywhere in the graph");
   CHECK(why[0].tried == 0);

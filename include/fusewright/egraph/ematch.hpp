@@ -64,7 +64,8 @@ class Matcher {
   const EGraph& egraph_;
   const match::Program& program_;
   std::size_t rules_;
-  std::vector<bool> disabled_;  // by rule
+  std::vector<bool> disabled_;        // by rule
+  std::vector<std::uint64_t> found_;  // by rule: matches in this run
   std::vector<InstrCount> counts_;
   std::vector<double> seconds_;
   std::vector<std::vector<std::uint8_t>> op_in_set_;     // by op set, operator

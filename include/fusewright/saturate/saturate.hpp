@@ -12,6 +12,7 @@
 #include "fusewright/graph/graph.hpp"
 #include "fusewright/match/program.hpp"
 #include "fusewright/rule/rule.hpp"
+#include "fusewright/saturate/needs.hpp"
 #include "fusewright/saturate/trace.hpp"
 
 namespace fusewright::saturate {
@@ -29,6 +30,7 @@ struct Options {
   rule::Exactness allowed;  ///< rules that need more are not used; set reassociating for the usual choice
   std::string target;       ///< "x86", "nvptx", ...; rules that require another are not used
   Limits limits;
+  std::shared_ptr<const Needs> needs;  ///< of the rewrites, where they are used more than once; else made here
   bool record = true;  ///< justifications; without them nothing can be explained and rule-made nodes have no sources
   const std::atomic<bool>* cancel = nullptr;  ///< set by another thread to end the search
 };

@@ -57,7 +57,9 @@ struct Trace {
   std::vector<StopReason> stop_reasons;          ///< kSaturated alone, or the limits that were reached
   std::vector<Diagnostic> diagnostics;           ///< rules that went wrong: of each the first time
   std::vector<egraph::InstrCount> instructions;  ///< by trie node of the matcher program: what was tried, what passed
-  std::vector<Asleep> asleep;                    ///< in the order of the rule set
+  std::vector<std::uint8_t> occurred;            ///< by operator: whether it was ever in the e-graph
+  rule::Exactness allowed;                       ///< as of the options, and
+  std::string target;
   std::uint64_t applications = 0;
   std::size_t bytes = 0;      ///< of the e-graph, at the end
   double import_seconds = 0;  ///< before `seconds`: making the e-graph of the model
@@ -65,6 +67,9 @@ struct Trace {
 
   bool saturated() const { return stop_reasons.size() == 1 && stop_reasons[0].kind == StopReason::Kind::kSaturated; }
 };
+
+/// Variants of allowed rules that were never looked for, in the order of the rule set.
+std::vector<Asleep> asleep(const rule::RuleSet& rules, const Trace& trace);
 
 /// How far the patterns of a rule got: for each instruction on the way of its variants, what it looked at and what it
 /// let through. For a rule that never matched, the instruction after which nothing passed, or the operator that does
