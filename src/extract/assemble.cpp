@@ -6,6 +6,7 @@
 #include "fusewright/graph/algorithms.hpp"
 #include "fusewright/plan/sources.hpp"
 #include "fusewright/support/check.hpp"
+#include "kernel_flow.hpp"
 
 namespace fusewright::extract {
 
@@ -59,22 +60,12 @@ class Assembler {
     const auto key = [&](std::uint32_t k) { return std::pair(uses_.position(kernels_[k].nodes.front()), k); };
     std::sort(alive.begin(), alive.end(), [&](auto a, auto b) { return key(a) < key(b); });
     std::vector<std::size_t> place(kernels_.size());
-    std::map<Value, std::vector<std::size_t>> reading;
-    for (std::size_t i = 0; i < alive.size(); ++i) {
-      place[alive[i]] = i;
-      for (const Value v : kernels_[alive[i]].inputs) reading[v].push_back(i);
+    for (std::size_t i = 0; i < alive.size(); ++i) place[alive[i]] = i;
+    auto edges = kernel_edges(graph_, uses_, kernels_);
+    for (auto& [from, to] : edges) {
+      from = place[from];
+      to = place[to];
     }
-    std::vector<std::pair<std::size_t, std::size_t>> edges;
-    const auto edge = [&](std::size_t from, std::size_t to) {
-      if (from != to) edges.emplace_back(from, to);
-    };
-    for (std::size_t i = 0; i < alive.size(); ++i)
-      for (const Value v : kernels_[alive[i]].outputs) {
-        for (const std::size_t reader : reading[v]) edge(i, reader);
-        for (const NodeId r : uses_.readers(v.node))
-          if (!graph_[r].computations.empty())
-            for (const std::uint32_t k : computed_in_[r.index]) edge(i, place[k]);
-      }
     const auto order = graph::stable_order(alive.size(), std::move(edges));
     FW_CHECK(order.has_value()) << "the groups depend on each other in a circle";
     for (const std::size_t i : *order) order_.push_back(alive[i]);

@@ -7,6 +7,7 @@
 #include "bound.hpp"
 #include "fusewright/interpret/uniform.hpp"
 #include "grouping.hpp"
+#include "siblings.hpp"
 #include "windows.hpp"
 
 namespace fusewright::extract {
@@ -82,9 +83,11 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
     stopped = grouping.improve(options);
     options.begin("windows");
     if (stopped.empty())
-      stopped = WindowSearch(graph, uses, landmarks, device, evaluator, grouping.kernels(), grouping.declined(),
+      stopped = WindowSearch(graph, uses, facts, landmarks, device, evaluator, grouping.kernels(), grouping.declined(),
                              options.worthwhile)
                     .run(options);
+    options.begin("join siblings");
+    if (stopped.empty()) stopped = join_siblings(graph, uses, evaluator, grouping.kernels(), options);
   }
   options.begin("assemble");
   Plan plan = assemble(graph, uses, grouping.kernels(), grouping.declined(), facts);

@@ -387,7 +387,8 @@ void Grouping::place(NodeId node) {
 
   std::size_t operators = 0;
   for (const std::uint32_t g : groups) operators += members_[g].nodes.size();
-  if (operators > kMostPriced) {
+  // What is made of constants alone is computed where it is read, however much reads it.
+  if (operators > kMostPriced && !facts_.constant[node.index]) {
     decline(node, reader_in(node, groups.front()), Why::kCost,
             fmt::format("kernels of {} operators together are not priced again for one more", operators));
     return place_alone(node);
@@ -443,8 +444,7 @@ bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
 
 std::string Grouping::improve(const FusionOptions& options) {
   Budget budget(evaluator_, options);
-  // Pairs that share a tensor, one writing and the other reading it or both reading it, then small kernels of one
-  // shape.
+  // Pairs that share a tensor, one writing and the other reading it or both reading it.
   constexpr std::size_t kWidest = 32;
   for (bool changed = true; changed;) {
     changed = false;
@@ -463,18 +463,6 @@ std::string Grouping::improve(const FusionOptions& options) {
       for (const std::uint32_t other : near)
         if (other != g && members_[g].alive && members_[other].alive && try_join(g, other)) changed = true;
     }
-  }
-  std::map<std::pair<std::vector<std::int64_t>, int>, std::uint32_t> last_of_shape;
-  for (std::uint32_t g = 0; g < members_.size(); ++g) {
-    if (std::string reason = budget.spent(); !reason.empty()) return reason;
-    const Kernel& m = members_[g];
-    if (!m.alive || m.price == nullptr || m.outputs.empty()) continue;
-    if (m.price->cost.launch < 0.3 * m.seconds()) continue;  // only where launching is a good part of the time
-    const auto key = std::make_pair(ops::static_dims(graph_.type(m.outputs.front()).shape),
-                                    static_cast<int>(m.price->schedule.kind));
-    const auto at = last_of_shape.find(key);
-    if (at != last_of_shape.end() && members_[at->second].alive && try_join(at->second, g)) continue;
-    last_of_shape[key] = g;
   }
   return {};
 }

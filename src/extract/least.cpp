@@ -12,6 +12,8 @@ Least::Least(const Window& window, const Evaluator& evaluator, const Graph& grap
   for (std::uint32_t n = 0; n < w_.nodes.size(); ++n)
     if (tensors_[n].elements > 0) add_operands(n, evaluator, graph);
   needed_.assign(tensors_.size(), 0);
+  last_.resize(w_.units.size());
+  for (std::uint32_t n = 0; n < w_.nodes.size(); ++n) last_[w_.unit_of[n]] = n;
   for (const std::vector<Value>& values : w_.values) {
     double& seconds = storing_.emplace_back(0);
     for (const Value v : values) seconds += cost::transfer_seconds(ops::byte_size(graph.type(v)), true, device_);
@@ -28,7 +30,9 @@ void Least::add_operands(std::uint32_t node, const Evaluator& evaluator, const G
   const auto& operands = graph[w_.nodes[node]].operands;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Value v = operands[k];
-    if (!v.valid() || evaluator.is_scalar_constant(v)) continue;
+    if (!v.valid() || evaluator.is_scalar_constant(v) ||
+        std::ranges::find(w_.constants, v.node, &Window::Constant::node) != w_.constants.end())
+      continue;
     auto number = static_cast<std::uint32_t>(std::ranges::find(w_.nodes, v.node) - w_.nodes.begin());
     if (number == w_.nodes.size()) {
       const auto known = std::ranges::find(outside_, v);
@@ -50,19 +54,21 @@ double Least::storing(ChoiceSet stored) const {
   return seconds;
 }
 
-Least::Work Least::work(NodeSet nodes, ChoiceSet stored) {
+Least::Work Least::work(UnitSet units, ChoiceSet stored) {
   Work out;
   std::ranges::fill(needed_, 0);
   read_.clear();
-  each(stored, [&](std::uint32_t c) { needed_[w_.choices[c]] = tensors_[w_.choices[c]].elements; });
-  for (NodeSet left = nodes; left != 0;) {
-    const auto n = static_cast<std::uint32_t>(std::bit_width(left) - 1);
-    left &= ~(NodeSet(1) << n);
-    out.arithmetic += w_.arithmetic[n];
-    if (needed_[n] == 0) continue;
+  each(stored, [&](std::uint32_t c) {
+    const std::uint32_t n = last_[w_.choices[c]];
+    needed_[n] = tensors_[n].elements;
+  });
+  each(units, [&](std::uint32_t u) { out.arithmetic += w_.units[u].arithmetic; });
+  const auto computes = [&](std::uint32_t n) { return (units >> w_.unit_of[n] & 1) != 0; };
+  for (auto n = static_cast<std::uint32_t>(w_.nodes.size()); n-- > 0;) {
+    if (needed_[n] == 0 || !computes(n)) continue;
     for (const Operand& operand : operands_[n]) {
       std::int64_t& needed = needed_[operand.tensor];
-      const bool inside = operand.tensor < w_.nodes.size() && (nodes >> operand.tensor & 1) != 0;
+      const bool inside = operand.tensor < w_.nodes.size() && computes(operand.tensor);
       if (!inside && needed == 0) read_.push_back(operand.tensor);
       needed = operand.needs.add(tensors_[operand.tensor].elements, needed, needed_[n]);
     }

@@ -17,7 +17,7 @@ class Least {
     double arithmetic = 0, reading = 0;  ///< seconds on the whole machine
   };
   /// Of a kernel that stores these; what it reads and does not compute is in memory.
-  Work work(NodeSet nodes, ChoiceSet stored);
+  Work work(UnitSet units, ChoiceSet stored);
   double storing(ChoiceSet stored) const;  ///< seconds on the whole machine
   /// Of a kernel that does this work and stores these, launch included.
   double seconds(const Work& work, ChoiceSet stored) const {
@@ -41,6 +41,7 @@ class Least {
   std::vector<Tensor> tensors_;  // results of the window's nodes, then what they read from outside
   std::vector<Value> outside_;
   std::vector<std::vector<Operand>> operands_;  // by node
+  std::vector<std::uint32_t> last_;             // by unit: the last of its nodes
   std::vector<double> storing_;                 // by choice
   std::vector<std::int64_t> needed_;            // by tensor: elements, in the kernel that is asked for
   std::vector<std::uint32_t> read_;             // tensors that it reads

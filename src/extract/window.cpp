@@ -8,44 +8,50 @@
 
 namespace fusewright::extract {
 
-std::vector<NodeId> Window::members(NodeSet set) const {
+std::vector<NodeId> Window::members(UnitSet set) const {
   std::vector<NodeId> out;
-  each(set, [&](std::uint32_t n) { out.push_back(nodes[n]); });
+  std::size_t next = 0;
+  for (std::uint32_t n = 0; n < nodes.size(); ++n) {
+    if ((set >> unit_of[n] & 1) == 0) continue;
+    for (; next < constants.size() && constants[next].before <= n; ++next)
+      if ((constants[next].readers & set) != 0) out.push_back(constants[next].node);
+    out.push_back(nodes[n]);
+  }
   return out;
 }
 
-NodeSet Window::set_of(const std::vector<NodeId>& some) const {
-  NodeSet out = 0;
-  for (std::size_t n = 0; n < nodes.size(); ++n)
-    if (std::find(some.begin(), some.end(), nodes[n]) != some.end()) out |= NodeSet(1) << n;
+UnitSet Window::set_of(const std::vector<NodeId>& some) const {
+  UnitSet out = 0;
+  for (std::size_t u = 0; u < units.size(); ++u)
+    if (std::find(some.begin(), some.end(), units[u].last) != some.end()) out |= UnitSet(1) << u;
   return out;
 }
 
 std::vector<Value> Window::outputs(ChoiceSet stored) const {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (node, choice)
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (unit, choice)
   each(stored, [&](std::uint32_t c) { places.emplace_back(choices[c], c); });
   std::sort(places.begin(), places.end());
   std::vector<Value> out;
-  for (const auto& [node, c] : places) out.insert(out.end(), values[c].begin(), values[c].end());
+  for (const auto& [unit, c] : places) out.insert(out.end(), values[c].begin(), values[c].end());
   return out;
 }
 
-NodeSet Window::cone(ChoiceSet stored, ChoiceSet there) const {
-  NodeSet cone = 0, open = 0;
-  each(stored, [&](std::uint32_t c) { open |= NodeSet(1) << choices[c]; });
+UnitSet Window::cone(ChoiceSet stored, ChoiceSet there) const {
+  UnitSet cone = 0, open = 0;
+  each(stored, [&](std::uint32_t c) { open |= UnitSet(1) << choices[c]; });
   while (open != 0) {
     const auto n = static_cast<std::uint32_t>(std::countr_zero(open));
     open &= open - 1;
-    cone |= NodeSet(1) << n;
-    each(operands[n] & ~cone, [&](std::uint32_t o) {
-      if ((bit(o) & there) == 0) open |= NodeSet(1) << o;
+    cone |= UnitSet(1) << n;
+    each(units[n].operands & ~cone, [&](std::uint32_t o) {
+      if ((bit(o) & there) == 0) open |= UnitSet(1) << o;
     });
   }
   return cone;
 }
 
 Signature signature(const Window& w, Evaluator& evaluator) {
-  Signature out = evaluator.signature(w.nodes, w.outputs(w.needed));
+  Signature out = evaluator.signature(w.members(w.all()), w.outputs(w.needed));
   const auto add = [&](std::uint64_t word) {
     out.push_back(static_cast<std::uint32_t>(word));
     out.push_back(static_cast<std::uint32_t>(word >> 32));
@@ -56,9 +62,9 @@ Signature signature(const Window& w, Evaluator& evaluator) {
     for (const Value v : w.values[c]) out.push_back(v.result);
   }
   add(w.needed);
-  add(w.free);
-  for (const ChoiceSet after : w.after) out.push_back(after);
-  for (const NodeSet kernel : w.kernels) add(kernel);
+  for (const Window::Unit& unit : w.units) add(std::uint64_t(unit.after) << 32 | unit.operators);
+  out.insert(out.end(), w.unit_of.begin(), w.unit_of.end());
+  for (const UnitSet kernel : w.kernels) add(kernel);
   add(std::bit_cast<std::uint64_t>(w.seconds));
   return out;
 }
@@ -85,7 +91,7 @@ class Solver {
   std::vector<Piece> run() {
     best_[0].cost = 0;
     least_ = w_.seconds * kEqual - charge_ * kEqual;
-    for (const NodeSet kernel : w_.kernels) least_ += charged(kernel);
+    for (const UnitSet kernel : w_.kernels) least_ += charged(kernel);
     ChoiceSet goal = 0;
     for (ChoiceSet there = 0; there <= all_; ++there) {
       if (best_[there].cost + rest(there) >= least_) continue;
@@ -99,7 +105,7 @@ class Solver {
     }
     std::vector<Piece> better;
     for (ChoiceSet at = goal; at != 0; at = best_[at].from)
-      better.push_back({best_[at].nodes, at & ~best_[at].from, best_[at].price});
+      better.push_back({best_[at].units, at & ~best_[at].from, best_[at].price});
     return better;
   }
 
@@ -108,7 +114,7 @@ class Solver {
     double cost = kUnreached;
     ChoiceSet from = 0;
     const Priced* price = nullptr;
-    NodeSet nodes = 0;
+    UnitSet units = 0;
   };
   struct Part {
     const Priced* price;  // null: there is no such kernel
@@ -120,7 +126,7 @@ class Solver {
     Step& next = best_[there | stored];
     const double so_far = best_[there].cost, later = rest(there | stored);
     if (so_far + later >= least_) return;
-    const NodeSet cone = w_.cone(stored, there);
+    const UnitSet cone = w_.cone(stored, there);
     const double before = so_far + charged(cone);
     const auto too_dear = [&](double cost) { return cost >= next.cost || cost + later >= least_; };
     if (!may_follow(cone, there)) return;
@@ -137,15 +143,19 @@ class Solver {
       next = {before + part.seconds, there, part.price, cone};
   }
 
-  bool may_follow(NodeSet cone, ChoiceSet there) const {
+  bool may_follow(UnitSet cone, ChoiceSet there) const {
     bool may = true;
-    each(cone, [&](std::uint32_t n) { may = may && (w_.after[n] & ~there) == 0; });
+    each(cone, [&](std::uint32_t n) { may = may && (w_.units[n].after & ~there) == 0; });
     return may;
   }
 
   // On top of what it costs, for the kernel and for each operator in it: a plan with more of them must earn that, and
   // another plan with as many must earn its being another one.
-  double charged(NodeSet kernel) const { return charge_ * static_cast<double>(1 + std::popcount(kernel & ~w_.free)); }
+  double charged(UnitSet kernel) const {
+    std::uint32_t count = 1;
+    each(kernel, [&](std::uint32_t u) { count += w_.units[u].operators; });
+    return charge_ * count;
+  }
 
   // What is still to be done costs at least this where these are stored.
   double rest(ChoiceSet there) {
@@ -153,7 +163,7 @@ class Solver {
     if (known >= 0) return known;
     const ChoiceSet missing = w_.needed & ~there;
     if (missing == 0) return known = 0;
-    const NodeSet cone = w_.cone(missing, there);
+    const UnitSet cone = w_.cone(missing, there);
     known = charged(cone);
     if ((cone & ~w_.views) != 0) known += kEqual * least_work_.seconds(least_work_.work(cone, missing), missing);
     return known;
@@ -163,22 +173,22 @@ class Solver {
     Least::Work work;
     double seconds = -1;  // negative: not yet known
   };
-  Cone& known_cone(NodeSet nodes) {
-    const auto [at, fresh] = cones_.try_emplace(nodes);
-    if (fresh) at->second.work = least_work_.work(nodes, ends(nodes));
+  Cone& known_cone(UnitSet units) {
+    const auto [at, fresh] = cones_.try_emplace(units);
+    if (fresh) at->second.work = least_work_.work(units, ends(units));
     return at->second;
   }
 
   // What nothing in the kernel reads must be stored.
-  ChoiceSet ends(NodeSet cone) const {
-    NodeSet read = 0;
-    each(cone, [&](std::uint32_t n) { read |= w_.operands[n]; });
+  ChoiceSet ends(UnitSet cone) const {
+    UnitSet read = 0;
+    each(cone, [&](std::uint32_t n) { read |= w_.units[n].operands; });
     ChoiceSet out = 0;
     each(cone & ~read, [&](std::uint32_t n) { out |= w_.bit(n); });
     return out;
   }
 
-  const Part& price(NodeSet cone, ChoiceSet stored) {
+  const Part& price(UnitSet cone, ChoiceSet stored) {
     const auto [at, fresh] = parts_.try_emplace({cone, stored});
     if (!fresh) return at->second;
     const std::vector<NodeId> nodes = w_.members(cone);
@@ -195,8 +205,8 @@ class Solver {
   const ChoiceSet all_;
   std::vector<Step> best_;    // by what is stored
   std::vector<double> rest_;  // likewise; negative: not yet known
-  std::map<std::pair<NodeSet, ChoiceSet>, Part> parts_;
-  std::unordered_map<NodeSet, Cone> cones_;
+  std::map<std::pair<UnitSet, ChoiceSet>, Part> parts_;
+  std::unordered_map<UnitSet, Cone> cones_;
   double least_ = 0;  // that a plan must be cheaper than
 };
 

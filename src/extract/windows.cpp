@@ -10,17 +10,24 @@ namespace fusewright::extract {
 namespace {
 
 constexpr std::uint32_t kNone = Window::kNone;
+constexpr std::size_t kWidest = 32;  // readers of one tensor that are neighbours for it
 constexpr int kNext = 2;  // kernels behind one in the model that are tried beside it, though they share nothing
+
+// Of a window of so many nodes.
+std::size_t most_choices(std::size_t nodes) {
+  return nodes <= WindowSearch::kFewNodes ? WindowSearch::kChoices : WindowSearch::kFewChoices;
+}
 
 bool in_registers(ops::OpClass c) { return c == ops::OpClass::kElementwise || c == ops::OpClass::kMovement; }
 
 }  // namespace
 
-WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const Landmarks& landmarks, const cost::Device& device,
-                           Evaluator& evaluator, std::vector<Kernel>& kernels, std::vector<Declined>& declined,
-                           double worthwhile)
+WindowSearch::WindowSearch(const Graph& graph, const Uses& uses, const NodeFacts& facts, const Landmarks& landmarks,
+                           const cost::Device& device, Evaluator& evaluator, std::vector<Kernel>& kernels,
+                           std::vector<Declined>& declined, double worthwhile)
     : graph_(graph),
       uses_(uses),
+      facts_(facts),
       landmarks_(landmarks),
       device_(device),
       evaluator_(evaluator),
@@ -63,7 +70,8 @@ void WindowSearch::enter(std::uint32_t kernel) {
   const Kernel& k = kernels_[kernel];
   for (const Value v : k.outputs) writer_[v.node.index] = kernel;
   for (const Value v : k.inputs) readers_[v.node.index].insert(kernel);
-  for (const NodeId n : k.nodes) computed_in_[n.index].insert(kernel);
+  for (const NodeId n : k.nodes)
+    if (!is_number(n)) computed_in_[n.index].insert(kernel);
   by_position_.emplace(uses_.position(k.nodes.front()), kernel);
   form_.resize(kernels_.size());
   form_[kernel] = SignatureHash()(evaluator_.signature(k.nodes, k.outputs));
@@ -77,6 +85,11 @@ void WindowSearch::leave(std::uint32_t kernel) {
   by_position_.erase({uses_.position(k.nodes.front()), kernel});
   k.alive = false;
   k.nodes.clear();
+}
+
+bool WindowSearch::is_free(NodeId node) const {
+  const std::string& op = graph_.info(node).name;
+  return op == "broadcast" || op == "iota" || op == "reshape";
 }
 
 // A reshape alone is a view of what it reads.
@@ -93,7 +106,7 @@ double WindowSearch::arithmetic(NodeId node) {
 
 std::vector<std::vector<std::uint32_t>> WindowSearch::windows_around(std::uint32_t kernel) const {
   const Kernel& k = kernels_[kernel];
-  std::set<std::uint32_t> readers, writers, siblings;
+  std::set<std::uint32_t> readers, writers, siblings, again;
   const auto usable = [&](std::uint32_t other) {
     return other != kNone && other != kernel && kernels_[other].unsupported.empty();
   };
@@ -102,9 +115,14 @@ std::vector<std::vector<std::uint32_t>> WindowSearch::windows_around(std::uint32
       if (usable(r)) readers.insert(r);
   for (const Value v : k.inputs) {
     if (usable(writer_[v.node.index])) writers.insert(writer_[v.node.index]);
+    if (readers_[v.node.index].size() > kWidest) continue;
     for (const std::uint32_t s : readers_[v.node.index])
       if (s > kernel && usable(s) && siblings.size() < kChoices) siblings.insert(s);
   }
+  for (const NodeId n : k.nodes)
+    if (!is_free(n))
+      for (const std::uint32_t other : computed_in_[n.index])
+        if (usable(other)) again.insert(other);
   std::vector<std::vector<std::uint32_t>> out{{kernel}};
   for (const std::uint32_t r : readers) out.push_back({kernel, r});
   auto next = by_position_.upper_bound({uses_.position(k.nodes.front()), kernel});
@@ -118,6 +136,7 @@ std::vector<std::vector<std::uint32_t>> WindowSearch::windows_around(std::uint32
   };
   all(readers);
   all(writers);
+  all(again);
   return out;
 }
 
@@ -149,51 +168,84 @@ std::uint64_t WindowSearch::form(const std::vector<std::uint32_t>& window) const
 // The values that may be stored: those that are now come first; then those with several readers, those where the kind
 // of work or the number of elements changes, and at last those that join what comes out of a product: there few cores
 // may be at work. A value that lies in between is cheaper in registers than in memory.
-void WindowSearch::choose(Window& w) const {
+std::vector<std::uint32_t> WindowSearch::choose(const Window& w, const Operands& operands) const {
   const std::size_t count = w.nodes.size();
   std::vector<std::uint32_t> readers(count, 0);
   std::vector<bool> changes(count, false), dear_reader(count, false), joins(count, false);
-  NodeSet of_products = 0;  // they themselves, and what is made of them
+  std::vector<bool> of_product(count, false);  // products themselves, and what is made of them
   for (std::uint32_t n = 0; n < count; ++n) {
     const ops::OpClass c = graph_.info(w.nodes[n]).op_class;
-    if (c == ops::OpClass::kContraction || c == ops::OpClass::kConvolution || (w.operands[n] & of_products) != 0)
-      of_products |= NodeSet(1) << n;
+    of_product[n] = c == ops::OpClass::kContraction || c == ops::OpClass::kConvolution ||
+                    std::ranges::any_of(operands[n], [&](std::uint32_t o) { return of_product[o]; });
   }
   for (std::uint32_t n = 0; n < count; ++n)
-    for (NodeSet below = w.operands[n]; below != 0; below &= below - 1) {
-      const auto o = static_cast<std::size_t>(std::countr_zero(below));
+    for (const std::uint32_t o : operands[n]) {
       ++readers[o];
       const graph::Node &from = graph_[w.nodes[o]], &to = graph_[w.nodes[n]];
       const ops::OpClass kind = graph_.info(w.nodes[o]).op_class, its = graph_.info(w.nodes[n]).op_class;
       dear_reader[o] = dear_reader[o] || !in_registers(its);
-      joins[o] = joins[o] || ((of_products >> n & 1) != 0 && (of_products >> o & 1) == 0);
+      joins[o] = joins[o] || (of_product[n] && !of_product[o]);
       changes[o] = changes[o] || !in_registers(kind) || !in_registers(its) || from.types[0].shape != to.types[0].shape;
     }
-  const auto stored = [&](std::uint32_t n) { return writer_[w.nodes[n].index] != kNone; };
-  const auto optional = [&](std::uint32_t n) {
-    const bool free = (w.free >> n & 1) != 0;
-    return dear_reader[n] || (!free && (readers[n] > 1 || changes[n]));
+  std::vector<std::uint32_t> choices;
+  std::vector<bool> chosen(count, false);
+  const auto take = [&](bool bounded, const auto& is) {
+    for (std::uint32_t n = 0; n < count; ++n) {
+      if (chosen[n] || (bounded && choices.size() >= most_choices(count)) || !is(n)) continue;
+      chosen[n] = true;
+      choices.push_back(n);
+    }
   };
-  w.choice.assign(count, kNone);
-  const auto take = [&](std::uint32_t n) {
-    w.choice[n] = static_cast<std::uint32_t>(w.choices.size());
-    w.choices.push_back(n);
+  const auto free = [&](std::uint32_t n) { return is_free(w.nodes[n]); };
+  take(false, [&](std::uint32_t n) { return writer_[w.nodes[n].index] != kNone; });
+  take(true, [&](std::uint32_t n) { return dear_reader[n] || (!free(n) && (readers[n] > 1 || changes[n])); });
+  take(true, [&](std::uint32_t n) { return joins[n] && !free(n); });
+  return choices;
+}
+
+// Each choice is the last of a unit. What is none belongs to that of its readers, or is by itself where they are of
+// several.
+void WindowSearch::make_units(Window& w, const Operands& operands, const std::vector<std::uint32_t>& choices) {
+  const std::size_t count = w.nodes.size();
+  constexpr std::uint32_t kMany = kNone - 1;
+  std::vector<std::uint32_t> last(count, kNone);  // by node: that of its unit
+  for (const std::uint32_t n : choices) last[n] = n;
+  for (auto n = static_cast<std::uint32_t>(count); n-- > 0;) {
+    if (last[n] == kNone || last[n] == kMany) last[n] = n;
+    for (const std::uint32_t o : operands[n])
+      if (last[o] != o) last[o] = last[o] == kNone || last[o] == last[n] ? last[n] : kMany;
+  }
+  w.unit_of.assign(count, 0);
+  for (std::uint32_t n = 0; n < count; ++n)
+    if (last[n] == n) {
+      w.unit_of[n] = static_cast<std::uint32_t>(w.units.size());
+      w.units.emplace_back().last = w.nodes[n];
+    }
+  if (w.units.size() > kUnits) return;
+  for (std::uint32_t n = 0; n < count; ++n) {
+    w.unit_of[n] = w.unit_of[last[n]];
+    Window::Unit& unit = w.units[w.unit_of[n]];
+    unit.arithmetic += arithmetic(w.nodes[n]);
+    unit.operators += is_free(w.nodes[n]) ? 0 : 1;
+  }
+  for (std::uint32_t n = 0; n < count; ++n)
+    for (const std::uint32_t o : operands[n])
+      if (w.unit_of[o] != w.unit_of[n]) w.units[w.unit_of[n]].operands |= UnitSet(1) << w.unit_of[o];
+  for (std::uint32_t u = 0; u < w.units.size(); ++u)
+    if (is_view(graph_, {w.units[u].last}) && std::ranges::count(w.unit_of, u) == 1) w.views |= UnitSet(1) << u;
+  for (const std::uint32_t n : choices) {
+    const std::uint32_t unit = w.unit_of[n];
+    w.units[unit].choice = static_cast<std::uint32_t>(w.choices.size());
+    w.choices.push_back(unit);
     w.values.push_back(evaluator_.stored_values(w.nodes[n]));
-  };
-  for (std::uint32_t n = 0; n < count; ++n)
-    if (stored(n)) take(n);
-  for (std::uint32_t n = 0; n < count; ++n)
-    if (w.choice[n] == kNone && optional(n) && w.choices.size() < kChoices) take(n);
-  for (std::uint32_t n = 0; n < count; ++n)
-    if (w.choice[n] == kNone && joins[n] && (w.free >> n & 1) == 0 && w.choices.size() < kChoices) take(n);
+  }
 }
 
 // Landmarks behind what kernels outside make of a value of the window. What is computed in other kernels too is not
 // waited for.
-Landmarks::Set WindowSearch::depend_on(std::uint32_t node, const Window& w,
-                                       const std::set<std::uint32_t>& inside) const {
+Landmarks::Set WindowSearch::depend_on(NodeId node, const std::set<std::uint32_t>& inside) const {
   Landmarks::Set out;
-  for (const std::uint32_t r : readers_[w.nodes[node].index]) {
+  for (const std::uint32_t r : readers_[node.index]) {
     if (inside.contains(r)) continue;
     for (const Value v : kernels_[r].outputs)
       if (computed_in_[v.node.index].size() == 1) out |= landmarks_.behind(v.node);
@@ -204,9 +256,8 @@ Landmarks::Set WindowSearch::depend_on(std::uint32_t node, const Window& w,
 // A kernel outside that depends on the window gives what it makes only after the values that it depends on are stored.
 void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Window& w) {
   const std::set<std::uint32_t> inside(ids.begin(), ids.end());
-  w.after.assign(w.nodes.size(), 0);
-  struct Outer {  // a tensor that a kernel outside hands to a node of the window
-    std::uint32_t node, kernel;
+  struct Outer {  // a tensor that a kernel outside hands to a unit of the window
+    std::uint32_t unit, kernel;
     NodeId tensor;
   };
   std::vector<Outer> read, open;
@@ -214,16 +265,16 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
     for (const Value operand : graph_[w.nodes[n]].operands) {
       if (!operand.valid()) continue;
       const std::uint32_t writer = writer_[operand.node.index];
-      if (writer != kNone && !inside.contains(writer)) read.push_back({n, writer, operand.node});
+      if (writer != kNone && !inside.contains(writer)) read.push_back({w.unit_of[n], writer, operand.node});
     }
   seen_.resize(kernels_.size(), 0);
   for (const std::uint32_t from : w.choices) {
     if ((w.needed & w.bit(from)) == 0) continue;
-    const Landmarks::Set known = depend_on(from, w, inside);
+    const Landmarks::Set known = depend_on(w.units[from].last, inside);
     open.clear();
     for (const Outer& outer : read) {
       if ((known & landmarks_.before(outer.tensor)).any()) {
-        w.after[outer.node] |= w.bit(from);
+        w.units[outer.unit].after |= w.bit(from);
         continue;
       }
       open.push_back(outer);
@@ -232,7 +283,7 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
     Ranks::Rank last = ranks_[open.front().kernel];
     for (const Outer& outer : open) last = std::max(last, ranks_[outer.kernel]);
     ++searches_;
-    std::vector<NodeId> stack{w.nodes[from]};
+    std::vector<NodeId> stack{w.units[from].last};
     while (!stack.empty()) {
       const NodeId at = stack.back();
       stack.pop_back();
@@ -243,7 +294,30 @@ void WindowSearch::find_dependences(const std::vector<std::uint32_t>& ids, Windo
       }
     }
     for (const Outer& outer : open)
-      if (seen_[outer.kernel] == searches_) w.after[outer.node] |= w.bit(from);
+      if (seen_[outer.kernel] == searches_) w.units[outer.unit].after |= w.bit(from);
+  }
+}
+
+void WindowSearch::add_constants(Window& w) const {
+  std::map<std::pair<std::uint32_t, NodeId>, UnitSet> readers;
+  std::vector<NodeId> stack;
+  for (std::uint32_t n = 0; n < w.nodes.size(); ++n) {
+    stack.assign(1, w.nodes[n]);
+    while (!stack.empty()) {
+      const NodeId at = stack.back();
+      stack.pop_back();
+      for (const Value v : graph_[at].operands) {
+        if (!v.valid() || !is_number(v.node) || facts_.load_time[v.node.index]) continue;
+        UnitSet& of = readers[{uses_.position(v.node), v.node}];
+        if ((of >> w.unit_of[n] & 1) == 0) stack.push_back(v.node);
+        of |= UnitSet(1) << w.unit_of[n];
+      }
+    }
+  }
+  std::uint32_t before = 0;
+  for (const auto& [key, of] : readers) {
+    while (uses_.position(w.nodes[before]) < key.first) ++before;
+    w.constants.push_back({key.second, before, of});
   }
 }
 
@@ -252,34 +326,35 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, Window& w) {
   std::set<std::pair<std::uint32_t, NodeId>> all;
   for (const std::uint32_t id : ids) {
     if (!kernels_[id].alive || !kernels_[id].unsupported.empty()) return false;
-    for (const NodeId n : kernels_[id].nodes) all.emplace(uses_.position(n), n);
+    for (const NodeId n : kernels_[id].nodes)
+      if (!is_number(n)) all.emplace(uses_.position(n), n);
     if (all.size() > kNodes) return false;
     w.seconds += seconds(kernels_[id]);
   }
   std::map<NodeId, std::uint32_t> number;
+  Operands operands;
   for (const auto& [position, n] : all) {
-    number.emplace(n, static_cast<std::uint32_t>(w.nodes.size()));
-    const std::string& op = graph_.info(n).name;
-    if (op == "broadcast" || op == "iota" || op == "reshape") w.free |= NodeSet(1) << w.nodes.size();
-    if (is_view(graph_, {n})) w.views |= NodeSet(1) << w.nodes.size();
-    w.nodes.push_back(n);
-    w.operands.push_back(0);
-    w.arithmetic.push_back(arithmetic(n));
-    for (const Value operand : graph_[n].operands)
-      if (const auto at = number.find(operand.node); at != number.end()) w.operands.back() |= NodeSet(1) << at->second;
-  }
-  for (const std::uint32_t id : ids) w.kernels.push_back(w.set_of(kernels_[id].nodes));
-  // A value that another kernel stores is not stored again here.
-  for (const NodeId n : w.nodes)
+    // A value that another kernel stores is not stored again here.
     if (const std::uint32_t k = writer_[n.index]; k != kNone && !inside.contains(k)) return false;
-  choose(w);
-  if (w.choices.size() > kChoices) return false;
-  for (const std::uint32_t n : w.choices) {
-    const NodeId id = w.nodes[n];
+    number.emplace(n, static_cast<std::uint32_t>(w.nodes.size()));
+    w.nodes.push_back(n);
+    std::vector<std::uint32_t>& in = operands.emplace_back();
+    for (const Value v : graph_[n].operands)
+      if (const auto at = number.find(v.node); at != number.end() && std::ranges::find(in, at->second) == in.end())
+        in.push_back(at->second);
+  }
+  const std::vector<std::uint32_t> choices = choose(w, operands);
+  if (choices.size() > most_choices(w.nodes.size())) return false;
+  make_units(w, operands, choices);
+  if (w.units.size() > kUnits) return false;
+  add_constants(w);
+  for (const std::uint32_t id : ids) w.kernels.push_back(w.set_of(kernels_[id].nodes));
+  for (const std::uint32_t u : w.choices) {
+    const NodeId id = w.units[u].last;
     const auto& readers = readers_[id.index];
     const bool outside =
         std::any_of(readers.begin(), readers.end(), [&](std::uint32_t r) { return !inside.contains(r); });
-    if (outside || uses_.node_is_result(id)) w.needed |= w.bit(n);
+    if (outside || uses_.node_is_result(id)) w.needed |= w.bit(u);
   }
   find_dependences(ids, w);
   return true;
@@ -292,7 +367,7 @@ bool WindowSearch::solve(const std::vector<std::uint32_t>& ids, const Window& w)
   double after = 0;
   for (const Piece& piece : at->second) {
     Kernel& kernel = better.emplace_back();
-    kernel.nodes = w.members(piece.nodes);
+    kernel.nodes = w.members(piece.units);
     kernel.inputs = evaluator_.inputs(kernel.nodes);
     kernel.outputs = w.outputs(piece.stored);
     kernel.price = piece.price;
@@ -315,8 +390,8 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
       if (times[n] + static_cast<std::size_t>(outside) > 1) return false;
     }
   std::set<NodeId> stored;
-  for (const std::uint32_t n : w.choices)
-    if (writer_[w.nodes[n].index] != kNone) stored.insert(w.nodes[n]);
+  for (const std::uint32_t u : w.choices)
+    if (writer_[w.units[u].last.index] != kNone) stored.insert(w.units[u].last);
   for (const std::uint32_t id : ids) leave(id);
   std::vector<std::uint32_t> fresh;
   for (Kernel& kernel : better) {

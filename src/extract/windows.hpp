@@ -20,11 +20,14 @@ namespace fusewright::extract {
 /// be read only after that value is stored.
 class WindowSearch {
  public:
-  static constexpr std::size_t kChoices = 10;
-  static constexpr std::size_t kNodes = 64;
+  static constexpr std::size_t kFewNodes = 14, kChoices = 10;  ///< values that may be stored in a window of few nodes
+  static constexpr std::size_t kFewChoices = 6;                ///< in a larger one
+  static constexpr std::size_t kUnits = 64;
+  static constexpr std::size_t kNodes = 256;
 
-  WindowSearch(const Graph& graph, const Uses& uses, const Landmarks& landmarks, const cost::Device& device,
-               Evaluator& evaluator, std::vector<Kernel>& kernels, std::vector<Declined>& declined, double worthwhile);
+  WindowSearch(const Graph& graph, const Uses& uses, const NodeFacts& facts, const Landmarks& landmarks,
+               const cost::Device& device, Evaluator& evaluator, std::vector<Kernel>& kernels,
+               std::vector<Declined>& declined, double worthwhile);
 
   /// Solves windows until none gets better. @returns the reason where it stopped before, or nothing.
   std::string run(const FusionOptions& options);
@@ -34,8 +37,13 @@ class WindowSearch {
   std::uint64_t form(const std::vector<std::uint32_t>& window) const;
   bool improve(std::vector<std::uint32_t> ids);
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
-  void choose(Window& w) const;
-  Landmarks::Set depend_on(std::uint32_t node, const Window& w, const std::set<std::uint32_t>& inside) const;
+  bool is_number(NodeId node) const { return facts_.constant[node.index] && !uses_.node_is_result(node); }
+  void add_constants(Window& w) const;
+  using Operands = std::vector<std::vector<std::uint32_t>>;  // by node of a window: those inside, distinct
+  std::vector<std::uint32_t> choose(const Window& w, const Operands& operands) const;
+  void make_units(Window& w, const Operands& operands, const std::vector<std::uint32_t>& choices);
+  bool is_free(NodeId node) const;  ///< computed again for nothing
+  Landmarks::Set depend_on(NodeId node, const std::set<std::uint32_t>& inside) const;
   void find_dependences(const std::vector<std::uint32_t>& ids, Window& w);
   bool solve(const std::vector<std::uint32_t>& ids, const Window& w);
   bool accept(const std::vector<std::uint32_t>& ids, const Window& w, std::vector<Kernel> better, double before,
@@ -49,6 +57,7 @@ class WindowSearch {
 
   const Graph& graph_;
   const Uses& uses_;
+  const NodeFacts& facts_;
   const Landmarks& landmarks_;
   const cost::Device& device_;
   Evaluator& evaluator_;

@@ -173,6 +173,8 @@ Work value_work(const Region& region, const RegionValue& v) {
       return {elements * window, elements * window};
     }
     case ops::OpClass::kSort: return {0, read * 20};
+    // One number that is spread stays an operand of what reads it.
+    case ops::OpClass::kMovement: return {0, v.op_name == "broadcast" && read == 1 ? 0 : elements};
     default: return {0, elements};
   }
 }

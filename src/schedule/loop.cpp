@@ -61,7 +61,8 @@ Fit fit_loop(const Region& region, const Target& target) {
   double body = 0;
   for (const region::AccessNode& n : graph->nodes) {
     const region::RegionValue& v = region[n.value];
-    if (v.kind == region::RegionValue::Kind::kOp) body += v.scalar_op ? ops::work(*v.scalar_op, v.dtype) : 1;
+    if (v.kind == region::RegionValue::Kind::kOp && v.elements() > 0)
+      body += region::value_work(region, v).units / static_cast<double>(v.elements());
   }
   Resources& r = schedule.resources;
   r.recomputed_units = std::max(0.0, body * static_cast<double>(elements) - work.units);

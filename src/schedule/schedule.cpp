@@ -52,11 +52,16 @@ std::vector<Schedule> fit_all(const Region& region, const Target& target) {
 }
 
 std::int64_t live_values(const Region& region) {
-  // A value lives from where it is computed to its last use; captures from their first use.
+  // A value lives from where it is computed to its last use; captures from their first use. One number, however it is
+  // spread, is an operand in memory.
   const std::size_t n = region.values.size();
+  std::vector<bool> number(n, false);
   std::vector<std::size_t> first(n, n), last(n, 0);
   for (std::size_t i = 0; i < n; ++i) {
-    if (region.values[i].kind == region::RegionValue::Kind::kOp) first[i] = i;
+    const region::RegionValue& value = region.values[i];
+    if (value.kind == region::RegionValue::Kind::kOp) first[i] = i;
+    number[i] = value.kind == region::RegionValue::Kind::kScalar ||
+                (value.op_name == "broadcast" && number[value.operands[0].index]);
     for (const region::ValueId operand : region.values[i].operands) {
       first[operand.index] = std::min(first[operand.index], i);
       last[operand.index] = i;
@@ -66,7 +71,7 @@ std::int64_t live_values(const Region& region) {
     last[output.index] = std::max(last[output.index], static_cast<std::size_t>(output.index));
   std::vector<std::int64_t> change(n + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
-    if (first[i] >= n || region.values[i].kind == region::RegionValue::Kind::kScalar) continue;
+    if (first[i] >= n || number[i]) continue;
     ++change[first[i]];
     --change[std::max(first[i], last[i]) + (last[i] > first[i] ? 0 : 1)];
   }

@@ -115,3 +115,19 @@ TEST_CASE("work that is done sooner than other cores join stays on one", "[cost]
   CHECK(large.explanation.find("of the machine used") == std::string::npos);
   CHECK(large.launch == d.launch_seconds + d.handoff_seconds);
 }
+
+TEST_CASE("one number costs nothing, however it is spread and however many there are", "[cost]") {
+  const cost::Device d = device("x86-avx2");
+  const auto sum = [&](int numbers) {
+    tests::RegionMaker m;
+    region::ValueId x = m.capture({1 << 20});
+    std::vector<region::ValueId> spread;
+    for (int i = 0; i < numbers; ++i) {
+      spread.push_back(m.op("broadcast", {m.scalar()}, {1 << 20}, {{"dims", std::vector<std::int64_t>{}}}));
+    }
+    for (int i = 0; i < 40; ++i) x = m.op("add", {x, numbers > 0 ? spread[static_cast<std::size_t>(i)] : x}, {1 << 20});
+    m.region.outputs = {x};
+    return m;
+  };
+  CHECK(seconds(sum(40), d) == seconds(sum(0), d));
+}

@@ -131,6 +131,34 @@ TEST_CASE("a residual goes with the convolution before it, whoever reads it", "[
   CHECK(m.plan({x}).groups.size() == 3);
 }
 
+TEST_CASE("a number that kernels of many operators read is computed in each, not made a tensor", "[extract]") {
+  Model m;
+  const Value number = m.op("broadcast", {m.builder.constant(ops::scalar_tensor(DType::kF32, 0.5))},
+                            {{"dims", Ints{}}, {"shape", ops::Shape{64, 256}}});
+  std::vector<Value> results;
+  for (int chain = 0; chain < 8; ++chain) {
+    Value x = m.in({64, 256});
+    for (int i = 0; i < 50; ++i) x = m.op("add", {m.op("mul", {x, number}), x});
+    results.push_back(x);
+  }
+  const plan::Plan p = m.plan(results);
+  CHECK(p.load_time.empty());
+  for (const plan::Group& group : p.groups) CHECK(std::ranges::find(group.inputs, number) == group.inputs.end());
+}
+
+TEST_CASE("small kernels of one shape are one launch, wherever they stand and however many there are", "[extract]") {
+  Model m;
+  std::vector<Value> results;
+  Value x = m.in({32, 64});
+  for (int layer = 0; layer < 100; ++layer) {
+    x = m.op("dot", {x, m.in({64, 64})},
+             {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}, {"lhs_batch", Ints{}}, {"rhs_batch", Ints{}}});
+    results.push_back(m.op("tanh", {m.in({128})}));
+  }
+  results.push_back(x);
+  CHECK(m.plan(results).groups.size() == 101);
+}
+
 TEST_CASE("ten thousand operators in chains and branches are planned in seconds", "[extract]") {
   Model m;
   const Value k = m.builder.constant(ops::scalar_tensor(DType::kF32, 0.5));

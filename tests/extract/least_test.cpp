@@ -6,7 +6,7 @@
 #include "tests/extract/library.hpp"
 
 using namespace fusewright;
-using extract::NodeSet;
+using extract::UnitSet;
 using graph::NodeId;
 using graph::Value;
 using tests::device;
@@ -71,13 +71,15 @@ TEST_CASE("no kernel is priced below what counts of elements say it takes at lea
       if (graph.info(id).name == "parameter") continue;
       const auto n = static_cast<std::uint32_t>(window.nodes.size());
       window.nodes.push_back(id);
-      window.operands.push_back(0);
+      window.unit_of.push_back(n);
+      extract::Window::Unit& unit = window.units.emplace_back();
+      unit.last = id;
       for (const Value v : graph[id].operands)
         for (std::uint32_t o = 0; o < n; ++o)
-          if (window.nodes[o] == v.node) window.operands[n] |= NodeSet(1) << o;
+          if (window.nodes[o] == v.node) unit.operands |= UnitSet(1) << o;
       const extract::Evaluated& alone = evaluator.evaluate({id}, evaluator.stored_values(id));
-      window.arithmetic.push_back(alone ? alone->arithmetic : 0);
-      window.choice.push_back(n);
+      unit.arithmetic = alone ? alone->arithmetic : 0;
+      unit.choice = n;
       window.choices.push_back(n);
       window.values.push_back({{id, 0}});
     }
@@ -87,11 +89,11 @@ TEST_CASE("no kernel is priced below what counts of elements say it takes at lea
       const auto there = static_cast<extract::ChoiceSet>(rng() & rng() & all);
       const auto stored = static_cast<extract::ChoiceSet>(rng() & rng() & all & ~there);
       if (stored == 0) continue;
-      const NodeSet nodes = window.cone(stored, there);
-      const std::vector<NodeId> members = window.members(nodes);
+      const UnitSet units = window.cone(stored, there);
+      const std::vector<NodeId> members = window.members(units);
       const extract::Evaluated& priced = evaluator.evaluate(members, window.outputs(stored));
       if (!priced || extract::is_view(graph, members)) continue;
-      CHECK(priced->cost.seconds >= (1 - 1e-9) * least.seconds(least.work(nodes, stored), stored));
+      CHECK(priced->cost.seconds >= (1 - 1e-9) * least.seconds(least.work(units, stored), stored));
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,15 @@ struct RegionMaker {
     v.dtype = dtype;
     v.dims = std::move(dims);
     v.capture = region.captures++;
+    region.values.push_back(std::move(v));
+    return region::ValueId(region.values.size() - 1);
+  }
+  /// A number known when the kernel is made.
+  region::ValueId scalar(ops::DType dtype = ops::DType::kF32) {
+    region::RegionValue v;
+    v.kind = region::RegionValue::Kind::kScalar;
+    v.dtype = dtype;
+    v.scalar = std::make_shared<const ops::Tensor>(ops::scalar_tensor(dtype, 0.5));
     region.values.push_back(std::move(v));
     return region::ValueId(region.values.size() - 1);
   }
