@@ -20,7 +20,9 @@ constexpr double kMostFactors = 8;
 
 /// A power that is a product of a few factors, or its inverse.
 bool is_product(const Graph& graph, const Node& node) {
-  const Value by = node.operands[1];
+  Value by = node.operands[1];
+  while (graph.info(by.node).name == "broadcast" || graph.info(by.node).name == "reshape")
+    by = graph[by.node].operands[0];
   if (graph.info(by.node).name != "constant") return false;
   const Tensor& exponents = *graph[by.node].attrs.get<ops::TensorHandle>("value");
   for (std::int64_t i = 0; i < exponents.elements(); ++i) {

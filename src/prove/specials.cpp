@@ -18,8 +18,21 @@ void add(std::vector<Special>& to, std::initializer_list<double> numbers) {
   for (const double v : numbers) to.push_back({v, 0});
 }
 
+/// Significant bits of the formats that conversions go through, the leading one among them.
+constexpr int kPrecisions[] = {3, 4, 8, 11, 24, 53};
+
+/// Whole numbers of which a format with fewer bits has not all: it makes two of them one, and rounds the third up.
+void add_unrepresentable(std::int64_t top, bool has_sign, Specials& out) {
+  for (const int precision : kPrecisions) {
+    const std::int64_t first = std::int64_t{1} << precision;
+    if (first + 3 > top) break;
+    for (const std::int64_t v : {first, first + 1}) out.finite.push_back({0, v});
+    out.beyond.push_back({0, first + 3});
+    if (has_sign) out.beyond.push_back({0, -first - 1});
+  }
+}
+
 Specials special_integers(DType dtype, const std::set<double>& magnitudes) {
-  constexpr double kLargestBound = 100;  // fits every integer of eight bits
   Specials out;
   const int bits = ops::bit_width(dtype);
   const bool has_sign = ops::is_signed_integer(dtype);
@@ -34,13 +47,29 @@ Specials special_integers(DType dtype, const std::set<double>& magnitudes) {
     for (std::int64_t v = 0; v < std::int64_t{1} << bits; ++v) out.finite.push_back({0, first + v});
     return out;
   }
+  add_unrepresentable(top, has_sign, out);
   for (const double magnitude : magnitudes) {
-    if (magnitude < 2 || magnitude > kLargestBound) continue;
-    const auto above = static_cast<std::int64_t>(magnitude) + 1;
-    out.beyond.push_back({0, above});
-    if (has_sign) out.beyond.push_back({0, -above});
+    if (magnitude >= 0x1p62 || std::floor(magnitude) + 1 > static_cast<double>(top)) continue;
+    const auto bound = static_cast<std::int64_t>(magnitude);
+    for (const std::int64_t v : {bound - 1, bound, bound + 1}) {
+      out.beyond.push_back({0, v});
+      if (has_sign) out.beyond.push_back({0, -v});
+    }
   }
   return out;
+}
+
+/// Ties between whole numbers, and what a narrower format rounds: whole numbers and numbers near one that it lies
+/// halfway between two of, and just above, which is lost when a third format rounds first.
+void add_ties(const ops::FloatFormat& format, Specials& out) {
+  add(out.beyond, {0.5, -0.5, 1.5, -1.5, 2.5, -2.5});
+  const double last = ops::power_of_two(-format.mantissa_bits);
+  for (const int precision : kPrecisions) {
+    if (precision > format.mantissa_bits) break;
+    const double half = ops::power_of_two(-precision), whole = ops::power_of_two(precision);
+    add(out.beyond, {1 + half, 1 + half + last});
+    if (whole + 3 <= format.greatest()) add(out.beyond, {whole + 1, whole + 3});
+  }
 }
 
 /// Formats with room for products of a large number with a few moderate ones.
@@ -106,6 +135,7 @@ Specials special_values(DType dtype, const rule::Exactness& exactness, bool weig
   }
   if (exactness.bitexact()) {
     add(out.finite, {e.greatest(), -e.greatest(), e.least_normal(), e.next_to_one()});
+    add_ties(e, out);
     add(out.telling, {e.greatest(), -e.greatest(), e.smallest()});
   } else if (!weight) {
     add_extremes(e, exactness, out);
@@ -113,7 +143,8 @@ Specials special_values(DType dtype, const rule::Exactness& exactness, bool weig
   for (const double magnitude : magnitudes) {
     const double v = 1.25 * magnitude;
     if (v < e.least_normal() || v * v * v > e.greatest()) continue;  // a product of a few does not overflow
-    add(out.beyond, {v, -v});
+    add(out.beyond, {v, -v, magnitude, -magnitude});
+    if (exactness.bitexact()) add(out.beyond, {magnitude * e.next_to_one(), -magnitude * e.next_to_one()});
   }
   return out;
 }

@@ -20,7 +20,8 @@ void put(ops::Tensor& tensor, std::int64_t i, const Special& value);
 /// What an operand's elements are set to.
 struct Specials {
   std::vector<Special> finite, infinite;  ///< whatever the rule: alone and in pairs
-  std::vector<Special> beyond;            ///< just beyond the rule's own numbers, where its bounds may be: alone
+  /// The rule's own numbers and those just beyond, where its bounds may be; what narrower formats round: alone
+  std::vector<Special> beyond;
   std::vector<Special> extreme;           ///< with squares or exponentials beyond the format: alone
   std::vector<Special> telling;           ///< those of all of them that are tried by threes
   std::vector<Special> fewest;            ///< and where there are many operands

@@ -72,6 +72,31 @@ TEST_CASE("guards are evaluated and what they refuse is counted", "[prove]") {
   CHECK(v.instances > 0);
 }
 
+TEST_CASE("a rule's own numbers, ties and what narrower formats round are tried", "[prove]") {
+  const std::string broken = GENERATE(
+      "x > 0.5  where dtype(x) == f32  to x >= 0.5", "x > 1000  where dtype(x) == s32  to x >= 1000",
+      "select(x == 77, y, x)  where dtype(x) == f32  to x", "x == 777  where is_integer(x), bits(x) == 16  to x != x",
+      "round_even(x)  where dtype(x) == f32  to round_away(x)", "floor(x + 0.5)  where dtype(x) == f64  to round_away(x)",
+      "convert(x, dtype = f32) < convert(y, dtype = f32)  where dtype(x) == s32, dtype(y) == s32  to x < y",
+      "convert(convert(x, dtype = bf16), dtype = s16)  where dtype(x) == s16  to x",
+      "convert(convert(x, dtype = f16), dtype = u16)  where dtype(x) == u16  to x",
+      "convert(convert(x, dtype = f64), dtype = s64)  where dtype(x) == s64  to x",
+      "floor(convert(x, dtype = f32) * 0.5)  where dtype(x) == s32  to convert(shr_arithmetic(x, 1), dtype = f32)",
+      "convert(convert(x, dtype = f32), dtype = f16)  where dtype(x) == f64  to convert(x, dtype = f16)",
+      "convert(convert(x, dtype = f16), dtype = bf16)  where dtype(x) == f32  to convert(x, dtype = bf16)");
+  CHECK(refuted("rewrite r { match " + broken + " }"));
+}
+
+TEST_CASE("what only looks as if it rounded is not refuted", "[prove]") {
+  const std::string right = GENERATE(
+      "x > 10  where dtype(x) == s32  to x >= 11",
+      "convert(convert(x, dtype = f32), dtype = s16)  where dtype(x) == s16  to x",
+      "convert(convert(x, dtype = f32), dtype = f16)  where dtype(x) == s32  to convert(x, dtype = f16)");
+  CHECK_FALSE(refuted("rewrite r { match " + right + " }"));
+  // A power by a whole number is a product, at every rank.
+  CHECK_FALSE(refuted("rewrite r exactness(reassociating) { match x ** 3  where is_float(x), rank(x) == 1  to x * x * x }"));
+}
+
 TEST_CASE("a conversion that rounds is refuted", "[prove]") {
   const std::string rule = "rewrite back { match convert(convert(x) as y, dtype = t)  where dtype(x) == t, ";
   CHECK(refuted(rule + "is_float(x), is_float(y)  to x }"));
