@@ -111,7 +111,8 @@ Result<Unlike> compare_bounds(const Sides& sides, std::span<const Tensor> inputs
       // An overflow is no rounding; an exact zero or subnormal may be lost on the way.
       const bool overflows =
           std::isfinite(ops::get_double(both.value, at)) && !std::isfinite(ops::get_double(r[k].value, at));
-      both.radius[i] += (overflows ? 0 : r[k].radius_at(at)) + 4 * format->least_normal();
+      const bool own = !overflows && !sides.exactness.has(rule::ExactnessClass::kApproximate);
+      both.radius[i] += (own ? r[k].radius_at(at) : 0) + 4 * format->least_normal();
     }
     interpret::CompareReport report = interpret::compare(r[k].value, both);
     if (!report.ok && !lost) {

@@ -87,6 +87,15 @@ TEST_CASE("a rule's own numbers, ties and what narrower formats round are tried"
   CHECK(refuted("rewrite r { match " + broken + " }"));
 }
 
+TEST_CASE("an approximation keeps within its error where its formula cancels, too", "[prove]") {
+  const std::string rule = "rewrite r exactness(approximate(0.00001)) { match ";
+  CHECK(refuted(rule + "expm1(x)  where dtype(x) == f32  to exp(x) - 1 }"));
+  CHECK(refuted(rule + "log1p(x)  where dtype(x) == f32  to log(1 + x) }"));
+  CHECK(refuted(rule + "tanh(x)  where dtype(x) == f32  to logistic(x * 2) * 2 - 1 }"));
+  CHECK_FALSE(refuted(rule + "exp(x) - 1  where dtype(x) == f32  to expm1(x) }"));
+  CHECK_FALSE(refuted(rule + "x / sqrt(y)  where dtype(x) == f32  to x * rsqrt(y) }"));
+}
+
 TEST_CASE("what only looks as if it rounded is not refuted", "[prove]") {
   const std::string right = GENERATE(
       "x > 10  where dtype(x) == s32  to x >= 11",
