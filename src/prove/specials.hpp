@@ -22,9 +22,9 @@ struct Specials {
   std::vector<Special> finite, infinite;  ///< whatever the rule: alone and in pairs
   /// The rule's own numbers and those just beyond, where its bounds may be; what narrower formats round: alone
   std::vector<Special> beyond;
-  std::vector<Special> extreme;           ///< with squares or exponentials beyond the format: alone
-  std::vector<Special> telling;           ///< those of all of them that are tried by threes
-  std::vector<Special> fewest;            ///< and where there are many operands
+  std::vector<Special> extreme;  ///< with squares or exponentials beyond the format: alone
+  std::vector<Special> telling;  ///< those of all of them that are tried by threes
+  std::vector<Special> fewest;   ///< and where there are many operands
 };
 
 /// Magnitudes of the constants of one element in both sides, zero aside.

@@ -76,7 +76,8 @@ TEST_CASE("a rule's own numbers, ties and what narrower formats round are tried"
   const std::string broken = GENERATE(
       "x > 0.5  where dtype(x) == f32  to x >= 0.5", "x > 1000  where dtype(x) == s32  to x >= 1000",
       "select(x == 77, y, x)  where dtype(x) == f32  to x", "x == 777  where is_integer(x), bits(x) == 16  to x != x",
-      "round_even(x)  where dtype(x) == f32  to round_away(x)", "floor(x + 0.5)  where dtype(x) == f64  to round_away(x)",
+      "round_even(x)  where dtype(x) == f32  to round_away(x)",
+      "floor(x + 0.5)  where dtype(x) == f64  to round_away(x)",
       "convert(x, dtype = f32) < convert(y, dtype = f32)  where dtype(x) == s32, dtype(y) == s32  to x < y",
       "convert(convert(x, dtype = bf16), dtype = s16)  where dtype(x) == s16  to x",
       "convert(convert(x, dtype = f16), dtype = u16)  where dtype(x) == u16  to x",
@@ -97,13 +98,14 @@ TEST_CASE("an approximation keeps within its error where its formula cancels, to
 }
 
 TEST_CASE("what only looks as if it rounded is not refuted", "[prove]") {
-  const std::string right = GENERATE(
-      "x > 10  where dtype(x) == s32  to x >= 11",
-      "convert(convert(x, dtype = f32), dtype = s16)  where dtype(x) == s16  to x",
-      "convert(convert(x, dtype = f32), dtype = f16)  where dtype(x) == s32  to convert(x, dtype = f16)");
+  const std::string right =
+      GENERATE("x > 10  where dtype(x) == s32  to x >= 11",
+               "convert(convert(x, dtype = f32), dtype = s16)  where dtype(x) == s16  to x",
+               "convert(convert(x, dtype = f32), dtype = f16)  where dtype(x) == s32  to convert(x, dtype = f16)");
   CHECK_FALSE(refuted("rewrite r { match " + right + " }"));
   // A power by a whole number is a product, at every rank.
-  CHECK_FALSE(refuted("rewrite r exactness(reassociating) { match x ** 3  where is_float(x), rank(x) == 1  to x * x * x }"));
+  CHECK_FALSE(
+      refuted("rewrite r exactness(reassociating) { match x ** 3  where is_float(x), rank(x) == 1  to x * x * x }"));
 }
 
 TEST_CASE("a conversion that rounds is refuted", "[prove]") {
