@@ -13,6 +13,11 @@ bool is_number(const AttrValue& value) {
 }
 bool is_list(const AttrValue& value) { return kind_of(value) == AttrKind::kInts || kind_of(value) == AttrKind::kShape; }
 
+/// What an extent without a number leaves open.
+std::unexpected<Error> not_bound(const Dim& dim) {
+  return fail(ErrorKind::kUnsupported, "dim " + dim.to_string() + " is not bound");
+}
+
 std::unexpected<Error> no_operator(const std::string& op, const AttrValue& left, const AttrValue& right) {
   return fail("there is no '" + op + "' of " + describe(left) + " and " + describe(right));
 }
@@ -111,7 +116,32 @@ Result<AttrValue> contained(const AttrValue& value, const AttrValue& list) {
   }
   FW_TRY(const Shape items, to_list(list));
   FW_TRY(const std::int64_t number, to_integer(value));
-  return AttrValue(std::find(items.begin(), items.end(), Dim(number)) != items.end());
+  if (std::find(items.begin(), items.end(), Dim(number)) != items.end()) return AttrValue(true);
+  const auto open = std::ranges::find_if_not(items, &Dim::is_constant);
+  if (open != items.end()) return not_bound(*open);
+  return AttrValue(false);
+}
+
+/// Symbols surely differ only by a number that is added: n and n + 1. Of n and m nothing is known.
+Result<bool> same_extents(const Shape& a, const Shape& b) {
+  if (a == b) return true;
+  if (a.size() != b.size()) return false;
+  const Dim* open = nullptr;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Dim apart = a[i] - b[i];
+    if (!apart.is_constant()) open = a[i].is_constant() ? &b[i] : &a[i];
+    if (apart.is_constant() && apart.value() != 0) return false;
+  }
+  if (open != nullptr) return not_bound(*open);
+  return true;
+}
+
+Result<bool> known_same(const AttrValue& a, const AttrValue& b) {
+  const bool symbolic = std::holds_alternative<Shape>(a) || std::holds_alternative<Shape>(b);
+  if (!symbolic || !is_list(a) || !is_list(b)) return same_value(a, b);
+  FW_TRY(const Shape left, to_list(a));
+  FW_TRY(const Shape right, to_list(b));
+  return same_extents(left, right);
 }
 
 }  // namespace
@@ -148,7 +178,7 @@ Result<std::vector<std::int64_t>> to_integers(const AttrValue& value) {
   FW_TRY(const Shape list, to_list(value));
   std::vector<std::int64_t> out;
   for (const Dim& dim : list) {
-    if (!dim.is_constant()) return fail("dim " + dim.to_string() + " is not bound");
+    if (!dim.is_constant()) return not_bound(dim);
     out.push_back(dim.value());
   }
   return out;
@@ -160,7 +190,7 @@ AttrValue from_list(Shape list) {
 }
 
 Result<AttrValue> from_dim(const Dim& dim) {
-  if (!dim.is_constant()) return fail("dim " + dim.to_string() + " is not bound");
+  if (!dim.is_constant()) return not_bound(dim);
   return AttrValue(dim.value());
 }
 
@@ -185,8 +215,10 @@ Result<AttrValue> attr_negate(const AttrValue& value) {
 }
 
 Result<AttrValue> attr_binary(const std::string& op, const AttrValue& left, const AttrValue& right) {
-  if (op == "==") return AttrValue(same_value(left, right));
-  if (op == "!=") return AttrValue(!same_value(left, right));
+  if (op == "==" || op == "!=") {
+    FW_TRY(const bool same, known_same(left, right));
+    return AttrValue(same == (op == "=="));
+  }
   if (op == "in") return contained(left, right);
   if (op == "not in") {
     FW_TRY(const AttrValue in, contained(left, right));

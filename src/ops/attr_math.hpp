@@ -11,7 +11,7 @@ namespace fusewright::ops {
 
 /// + - * / // % ** == != < <= > >= in, "not in". Integers stay integers while that is exact; `/` gives one where it
 /// divides.
-/// + joins lists, * repeats one.
+/// + joins lists, * repeats one. What extents without a number leave open is an error of kind kUnsupported.
 Result<AttrValue> attr_binary(const std::string& op, const AttrValue& left, const AttrValue& right);
 Result<AttrValue> attr_negate(const AttrValue& value);
 

@@ -121,9 +121,16 @@ Result<EnvValue> Elaborator::eval_unary(const Expr& expr) {
   return AttrValue(!truth);
 }
 
-// `and` and `or` look at their right side only where the left one does not decide.
+// `and` and `or` look at their right side only where the left one does not decide. Where extents leave the left one
+// open, the right one may decide.
 Result<EnvValue> Elaborator::eval_logical(const Expr& expr) {
-  FW_TRY(const EnvValue left, eval(*expr.args[0]));
+  Result<EnvValue> known = eval(*expr.args[0]);
+  if (!known && known.error().kind == ErrorKind::kUnsupported) {
+    const Result<AttrValue> other = eval_attr(*expr.args[1]);
+    const Result<bool> decides = other ? to_truth(*other) : false;
+    if (other && decides && *decides == (expr.text == "or")) return AttrValue(*decides);
+  }
+  FW_TRY(const EnvValue left, std::move(known));
   if (is_tensor(left)) {
     FW_TRY(const EnvValue right, eval(*expr.args[1]));
     FW_TRY(const std::vector<TermValue> out,

@@ -55,7 +55,9 @@ Result<std::int64_t> element_count(const Shape& shape) {
   bool empty = false;
   for (const Dim& dim : shape) {
     const std::optional<std::int64_t> extent = dim.constant();
-    if (!extent) return fail("dim " + dim.to_string() + " of shape " + to_string(shape) + " is not bound");
+    if (!extent)
+      return fail(ErrorKind::kUnsupported,
+                  "dim " + dim.to_string() + " of shape " + to_string(shape) + " is not bound");
     if (*extent < 0) return fail("shape " + to_string(shape) + " has a negative dim");
     empty = empty || *extent == 0;
     if (*extent > 0 && (__builtin_mul_overflow(product, *extent, &product) || product > kMostElements))

@@ -333,7 +333,7 @@ class Lowering {
     std::size_t operands = given_operands(expr, info, given);
     for (auto& [key, value] : out.named) {
       if (key == "..") {
-        take_rest(info, value->text, expr.span, given);
+        take_rest(info, value->text, value->span, given);
         continue;
       }
       if (!given.insert(key).second) c_.reports.error(value->span, "'" + key + "' is given twice");
@@ -376,19 +376,52 @@ class Lowering {
     if (at == c_.scope.end() || at->second.ops.ops.empty()) {
       c_.reports.error(span, "'.." + node + "' takes the attributes of a node that was given a name with 'as'", {},
                        bound_at(node));
+      for (const auto& spec : info.attrs) given.insert(spec.name);
       return;
     }
     c_.used.insert(node);
+    for (const OpId op : at->second.ops.ops) {
+      std::vector<std::string> lacking;
+      for (const auto& spec : info.attrs) {
+        if (!given.contains(spec.name) && find_attr(c_.table[op], spec.name) == nullptr) lacking.push_back(spec.name);
+      }
+      if (lacking.empty()) continue;
+      c_.reports.error(span,
+                       "'.." + node + "' can be of " + c_.table[op].name + ", which lacks " + attributes_text(lacking) +
+                           " of " + info.name,
+                       {}, bound_at(node));
+      for (const auto& spec : info.attrs) given.insert(spec.name);
+      return;
+    }
     for (const auto& spec : info.attrs) {
       if (given.insert(spec.name).second) attribute_of(node, spec.name, span);
     }
   }
 
   void missing_attrs(const ops::OpInfo& info, const std::set<std::string>& given, const Span& span) {
+    std::vector<std::string> missing;
     for (const auto& spec : info.attrs) {
-      if (spec.fallback || spec.optional || info.complete != nullptr || given.contains(spec.name)) continue;
-      c_.reports.error(span, "attribute '" + spec.name + "' of " + info.name + " is missing");
+      if (!spec.fallback && !spec.optional && info.complete == nullptr && !given.contains(spec.name))
+        missing.push_back(spec.name);
     }
+    if (missing.empty()) return;
+    const auto has = [&](OpId op) {
+      return std::ranges::all_of(missing, [&](const auto& attr) { return find_attr(c_.table[op], attr) != nullptr; });
+    };
+    const auto node = std::ranges::find_if(c_.scope, [&](const auto& entry) {
+      const std::vector<OpId>& ops = entry.second.ops.ops;
+      return !ops.empty() && std::ranges::all_of(ops, has);
+    });
+    c_.reports.error(
+        span, attributes_text(missing) + " of " + info.name + (missing.size() == 1 ? " is" : " are") + " missing",
+        node == c_.scope.end() ? "" : ".." + node->first + " takes those of '" + node->first + "'");
+  }
+
+  /// "attribute 'a'", "attributes 'a', 'b'".
+  static std::string attributes_text(const std::vector<std::string>& attrs) {
+    std::string text = attrs.size() == 1 ? "attribute" : "attributes";
+    for (std::size_t i = 0; i < attrs.size(); ++i) text += (i == 0 ? " '" : ", '") + attrs[i] + "'";
+    return text;
   }
 
   ExprContext& c_;

@@ -179,8 +179,8 @@ class Kinds {
       return kTensors;
     }
     if (op == "in" || op == "not in") {
-      want(left, kElements, "what is looked for in a list");
-      want(right, kLists, "what stands behind 'in'");
+      const KindSet list = want(right, kLists, "what stands behind 'in'");
+      if ((list & kLists) != 0) want(left, kElements, "what is looked for in a list");
       return kTruths;
     }
     if (op == "and" || op == "or") {

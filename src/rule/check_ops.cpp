@@ -107,7 +107,8 @@ class OpsChecker {
         std::vector<std::string> known;
         for (const AttrKind k : kKinds) known.emplace_back(ops::name(k));
         reports_.error(attr.kind->span, "there is no attribute kind '" + attr.kind->text + "'",
-                       did_you_mean(attr.kind->text, known));
+                       attr.kind->text == "list" ? "a list is ints, floats, strings or a shape"
+                                                 : did_you_mean(attr.kind->text, known));
       }
     }
     if (attr.fallback != nullptr) {
@@ -125,7 +126,7 @@ class OpsChecker {
       reports_.error(attr.name.span, "the attribute '" + attr.name.text + "' has neither a kind nor a default",
                      "write " + attr.name.text + ": int, or " + attr.name.text + " = 0");
     }
-    spec.kind = kind.value_or(AttrKind::kInt);
+    spec.kind = kind.value_or(AttrKind::kTensor);  // of no kind that its uses could contradict
     const bool axes = spec.name == "axis" || spec.name == "axes";
     if (axes && (spec.kind == AttrKind::kInt || spec.kind == AttrKind::kInts)) spec.axis_of = 0;
     return spec;
@@ -163,9 +164,13 @@ class OpsChecker {
       add_result(value, decl, info, std::move(expr), *body);
     }
     bool complete = true;
+    const bool nameless = info.results.size() > 1 && std::ranges::any_of(decl.values, [](const auto& value) {
+                            return value.name.text.empty();  // reported: it may be any of them
+                          });
     for (std::size_t i = 0; i < info.results.size(); ++i) {
       if (body->results[i] != nullptr) continue;
       complete = false;
+      if (nameless) continue;
       reports_.error(decl.name.span,
                      "the body of " + info.name + " does not say what its result '" + info.results[i] + "' is");
     }

@@ -24,7 +24,7 @@ class Reports {
   void unread(const std::vector<std::string>& names, bool any);
   /// Errors so far, those that were left out too: whether a part is sound shows in whether it grew.
   std::size_t error_count() const { return error_count_; }
-  /// In the order of files and places.
+  /// In the order of files and places; one for each place.
   std::vector<Diagnostic> take_errors();
   std::vector<Finding> take_findings();
 

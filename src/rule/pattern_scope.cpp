@@ -1,5 +1,6 @@
 #include "src/rule/checker.hpp"
 #include "src/rule/make_expr.hpp"
+#include "src/rule/spelling.hpp"
 
 namespace fusewright::rule {
 
@@ -56,6 +57,11 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
   }
   const Expr& value = *pattern.value;
   const Span& span = value.span;
+  if (spec->kind == ops::AttrKind::kDType && value.kind == Expr::Kind::kName && !dtype_of_others(value.text).empty()) {
+    c_.reports.error(span, "there is no dtype '" + value.text + "'", dtype_meant(value.text));
+    attr_unknown(pattern);
+    return;
+  }
   if (value.kind == Expr::Kind::kName && !ops::dtype_from_name(value.text) && !let_names_.contains(value.text)) {
     bind({value.text, span}, Binding::Kind::kAttr, {}, kinds_of(spec->kind));
     out.bind = value.text;

@@ -45,6 +45,11 @@ void Reports::note(const Span& span, std::string message) {
 }
 
 std::vector<Diagnostic> Reports::take_errors() {
+  // Of several at one place, from the variants of a rule or each from the one before, the first says what is wrong.
+  std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>> places;
+  std::erase_if(errors_, [&](const Diagnostic& d) {
+    return d.span.valid() && !places.emplace(d.span.source->name, d.span.begin, d.span.end).second;
+  });
   std::sort(errors_.begin(), errors_.end(), [](const auto& a, const auto& b) { return order(a) < order(b); });
   return std::move(errors_);
 }

@@ -91,11 +91,15 @@ constexpr std::string_view kNear[] = {"pred", "s8",  "s16",  "s32", "s64", "u8",
 
 }  // namespace
 
-std::string dtype_meant(const std::string& word) {
-  std::string meant;
+std::string dtype_of_others(const std::string& word) {
   for (const auto& [other, ours] : kSpellings) {
-    if (other == word) meant = ours;
+    if (other == word) return std::string(ours);
   }
+  return {};
+}
+
+std::string dtype_meant(const std::string& word) {
+  std::string meant = dtype_of_others(word);
   // A dtype is short, so that one letter too many or another digit is near and little else is.
   if (meant.empty() && word.size() > 1 && word.size() < 6) {
     std::vector<std::string> names;

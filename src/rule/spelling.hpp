@@ -5,7 +5,9 @@
 
 namespace fusewright::rule {
 
-/// "did you mean 'f32'?" for a name that other languages give a dtype, or one that is near; else empty.
+/// Ours for a name that other languages give a dtype: "f32" for `float32`; else empty.
+std::string dtype_of_others(const std::string& word);
+/// "did you mean 'f32'?" for such a name, or one that is near; else empty.
 std::string dtype_meant(const std::string& word);
 /// "did you mean 'to'?" for a word by which others begin a clause; else empty.
 std::string clause_meant(const std::string& word);

@@ -250,7 +250,8 @@ void Applier::evaluate(PatternId id, const Decoded& match) {
   }
 }
 
-/// Guards and `let`s that need an environment. @returns the guard that does not hold, if any.
+/// Guards and `let`s that need an environment. @returns the guard that does not hold, or that extents without a number
+/// leave open, if any.
 Result<std::optional<std::uint32_t>> Applier::take_steps(const Prepared& prepared, const rule::RewriteRule& rule,
                                                          const rule::RewriteVariant& variant, ops::Env& env) {
   for (std::uint32_t i = 0; i < variant.steps.size(); ++i) {
@@ -258,7 +259,9 @@ Result<std::optional<std::uint32_t>> Applier::take_steps(const Prepared& prepare
     const rule::Step& step = variant.steps[i];
     const bool guards = step.kind == rule::Step::Kind::kGuard;
     const Expr& expr = guards ? *rule.guards[step.guard].expr : *step.value;
-    FW_TRY(EnvValue value, ops::elaborate(egraph_.table(), expr, env, recorder_));
+    Result<EnvValue> evaluated = ops::elaborate(egraph_.table(), expr, env, recorder_);
+    if (!evaluated && guards && evaluated.error().kind == ErrorKind::kUnsupported) return std::optional(step.guard);
+    FW_TRY(EnvValue value, std::move(evaluated));
     if (!guards) {
       env.insert_or_assign(step.name, std::move(value));
       continue;

@@ -153,3 +153,76 @@ rewrite sum-of-sums exactness(reassociating) {
   CHECK_FALSE(results[1].passed);
   CHECK(results[1].reason.find("its pattern matches: 1 of its matches came to nothing") != std::string::npos);
 }
+
+TEST_CASE("an example of a fuse rule shows a kernel that the rule admits and its template takes", "[driver]") {
+  const ExampleFile file(R"(
+/// One kernel, and not the rule's: there is no sum.
+fuse sum-tail kernel(reduce) {
+  match reduce_sum |> elementwise* as t
+  test { x: f32[64]  match exp(x)  kernels 1 }
+  test sum { x: f32[64]  match exp(reduce_sum(x, axes = [0]))  kernels 1 }
+  reject { x: f32[64]  match exp(x) }
+}
+
+/// Admitted, but a product is not sorted.
+fuse sorted-product kernel(sort) {
+  match dot(x, w)
+  test { x: f32[8, 16]  w: f32[16, 8]  match dot(x, w, lhs_contract = [1], rhs_contract = [0])  kernels 1 }
+  reject { x: f32[8]  match exp(x) }
+}
+
+/// The library's rule gives the kernel its name; this one makes it, too.
+fuse twin kernel(loop) {
+  match exp |> elementwise*
+  test { x: f32[64]  match abs(exp(x))  kernels 1 }
+  reject { x: f32[64]  match abs(exp(x)) }
+}
+)");
+  std::vector<std::string> reasons;
+  for (const auto& result : results_of(file)) reasons.push_back(result.reason);
+  const std::string none = "the rule admits no kernel of the plan";
+  CHECK(reasons == std::vector<std::string>{none, "", none, "", "", "", "the rule admits the kernel exp_abs_0"});
+}
+
+TEST_CASE("what extents without a number leave open refuses a rule, and only that", "[driver]") {
+  const ExampleFile file(R"(
+op vendor_cut(x)
+
+/// Source: none.
+rewrite above exactness(bitexact) {
+  match vendor_cut(x)
+  where dim(x, 0) > 1
+  to exp(x)
+  test { x: f32[2, 3]  match vendor_cut(x) }
+  reject because dim(x, 0) > 1 { x: f32[n, 3]  match vendor_cut(x) }
+}
+
+/// Source: none.
+rewrite apart exactness(bitexact) {
+  match vendor_cut(x)
+  where dim(x, 0) != dim(x, 1), not (dim(x, 1) == dim(x, 0))
+  to exp(x)
+  test { x: f32[2, 3]  match vendor_cut(x) }
+  test one-more {
+    x: f32[n]  y: f32[1]
+    let z = concat(x, y, axis = 0)
+    match vendor_cut(broadcast(z, shape = shape(x) + shape(z), dims = [1]))
+  }
+  reject unknown because dim(x, 0) != dim(x, 1) { x: f32[n, m]  match vendor_cut(x) }
+}
+
+/// Source: none.
+rewrite either exactness(bitexact) {
+  match vendor_cut(x)
+  where dim(x, 0) == 1 or dim(x, 1) == 1
+  to exp(x)
+  test left { x: f32[n, 1]  match vendor_cut(x) }
+  test right { x: f32[1, n]  match vendor_cut(x) }
+  reject because dim(x, 0) == 1 or dim(x, 1) == 1 { x: f32[n, 2]  match vendor_cut(x) }
+}
+)");
+  for (const auto& result : results_of(file)) {
+    INFO(result.name << ": " << result.reason);
+    CHECK(result.passed);
+  }
+}
