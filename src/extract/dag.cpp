@@ -45,6 +45,7 @@ class Solver {
     simplify(reduced_, std::vector<bool>(net().nodes(), true));
     start();
     if (!closed()) ascend(8);
+    if (!closed()) search();
     if (!closed()) program();
     if (!closed()) branch();
     DagSolution out;
@@ -120,6 +121,12 @@ class Solver {
       take_improved(tree_costs(net(), ascent.reduced).choice);
       if (closed() || !shrink(promising(net(), ascent, below()))) return;
     }
+  }
+
+  void search() {
+    const Ascent ascent = search_ascent(net(), below(), limit_.part(0.5));
+    bound_ = std::max(bound_, ascent.bound);
+    if (!closed()) shrink(promising(net(), ascent, below()));
   }
 
   /// Linear programming, again for as long as it makes the net much smaller.

@@ -1,6 +1,7 @@
 #include "dag_ascent.hpp"
 
 #include <algorithm>
+#include <array>
 #include <queue>
 #include <random>
 
@@ -123,16 +124,46 @@ Ascent climb(Growth growth, std::vector<Id> targets, double enough, const Limit&
 
 }  // namespace
 
+namespace {
+
+double between_zero_and_one(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+
+Ascent ascend_by(const Net& net, std::vector<double> priority, const Limit& limit) {
+  std::vector<Id> targets(net.children(0).begin(), net.children(0).end());
+  sort_by(targets, [&](Id c) { return priority[c]; });
+  return climb(Growth(net, net.cost, std::move(priority)), std::move(targets), kInfinite, limit);
+}
+
+}  // namespace
+
+Ascent search_ascent(const Net& net, double enough, const Limit& limit) {
+  constexpr int kPatience = 400;
+  std::mt19937_64 random(1);
+  std::vector<double> priority = tree_costs(net, net.cost).cost;
+  Ascent best = ascend_by(net, priority, limit);
+  for (int idle = 0; idle < kPatience && best.bound < enough && !limit.reached(); ++idle) {
+    constexpr std::array kShares{0.005, 0.01, 0.02, 0.01};  // few, so that what is good of the order stays
+    const double share = kShares[static_cast<std::size_t>(idle) % kShares.size()];
+    std::vector<double> changed = priority;
+    for (double& p : changed)
+      if (between_zero_and_one(random) < share) p *= 0.25 + 1.75 * between_zero_and_one(random);
+    Ascent ascent = ascend_by(net, changed, limit);
+    if (ascent.bound < best.bound) continue;
+    if (ascent.bound > best.bound) idle = 0;
+    best = std::move(ascent);
+    priority = std::move(changed);
+  }
+  return best;
+}
+
 Ascent dual_ascent(const Net& net, std::uint64_t seed, const Limit& limit) {
   std::mt19937_64 random(seed);
   std::vector<double> priority = tree_costs(net, net.cost).cost;
   if (seed > 0)
-    for (double& p : priority) p *= 0.5 + static_cast<double>(random() >> 11) * 0x1p-53;
+    for (double& p : priority) p *= 0.5 + between_zero_and_one(random);
   if (seed % 3 == 2)
     for (double& p : priority) p = -p;
-  std::vector<Id> targets(net.children(0).begin(), net.children(0).end());
-  sort_by(targets, [&](Id c) { return priority[c]; });
-  return climb(Growth(net, net.cost, std::move(priority)), std::move(targets), kInfinite, limit);
+  return ascend_by(net, std::move(priority), limit);
 }
 
 double probe(const Net& net, Id c, bool made, double below, const Limit& limit) {

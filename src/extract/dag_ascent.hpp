@@ -13,6 +13,10 @@ struct Ascent {
 /// @param seed  of the order in which cuts are taken; 0 takes the classes dear to make first.
 Ascent dual_ascent(const Net& net, std::uint64_t seed, const Limit& limit);
 
+/// The best of many ascents, each in an order a little changed from that of the best before it, until none has been
+/// better for long or the bound is `enough`.
+Ascent search_ascent(const Net& net, double enough, const Limit& limit);
+
 /// The same bound where one class must be made (`made`), or must not be. It ends where it reaches `below`.
 double probe(const Net& net, Id c, bool made, double below, const Limit& limit);
 
