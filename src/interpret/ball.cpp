@@ -256,18 +256,20 @@ Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOption
   Scalar values[3] = {};
   bool exact = true;
   bool lost = false;  // an infinity or NaN that need not be one
+  bool nan = false;   // one that is NaN wherever the others lie
   for (int k = 0; k < count; ++k) {
     values[k] = x[k].value;
     c[k] = number_of(from, x[k].value);
     r[k] = x[k].radius;
     exact = exact && r[k] == 0;
     lost = lost || (r[k] > 0 && !std::isfinite(c[k]));
+    nan = nan || (r[k] == 0 && std::isnan(c[k]) && op != ScalarOp::kPow);
   }
   if (ops::is_float(from) && ops::is_float(to)) {
     const double wide = op == ScalarOp::kConvert ? c[0] : float_op(op, to, c);
     // An infinity or NaN is certain if the operands give it wherever they lie.
     if (!std::isfinite(wide))
-      return {{round_element(to, wide), 0}, exact ? 0 : lost ? kInfinity : corners(op, to, c, r)};
+      return {{round_element(to, wide), 0}, exact || nan ? 0 : lost ? kInfinity : corners(op, to, c, r)};
     const double spread = spread_of(op, to, c, r);
     if (kExact.has(op)) return {{wide, 0}, std::isnan(spread) ? kInfinity : spread};
     const double error = spread + own_error(op, to, c, wide, spread, options);
@@ -281,7 +283,8 @@ Ball ball_op(ScalarOp op, DType from, DType to, const Ball* x, const BoundOption
 }
 
 Ball finish_sum(DType dtype, const SumStats& stats, const BoundOptions& options) {
-  if (!std::isfinite(stats.sum)) return finish_float(dtype, stats.sum, stats.input_error == 0 ? 0 : kInfinity, false);
+  if (!std::isfinite(stats.sum))
+    return finish_float(dtype, stats.sum, stats.nan || stats.input_error == 0 ? 0 : kInfinity, false);
   const DType sums_in = accumulator(dtype);
   const double u = unit_roundoff(sums_in);
   const auto n = static_cast<double>(stats.terms);

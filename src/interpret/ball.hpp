@@ -39,6 +39,7 @@ struct SumStats {
   double input_error = 0;  ///< from the radii of the terms
   std::int64_t terms = 0;
   double factor_roundoff = 0;  ///< where the terms are products: unit roundoff of the factors' dtype
+  bool nan = false;            ///< some term is NaN, and nothing else
 
   void add(double term, double radius, bool in_f32) {
     sum += term;
@@ -49,6 +50,7 @@ struct SumStats {
     if (partial > largest_partial) largest_partial = partial;
     naive = in_f32 ? static_cast<double>(static_cast<float>(naive) + static_cast<float>(term)) : naive + term;
     input_error += radius;
+    nan = nan || (term != term && radius == 0);
     ++terms;
   }
 };

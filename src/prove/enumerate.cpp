@@ -431,12 +431,15 @@ const Sources& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint3
   if (space.narrow) key += " narrow";
   if (space.plain) key += " plain";
   const auto [at, fresh] = found_.try_emplace(std::move(key));
-  if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space);
+  if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space, &uses_);
   if (fresh) ways_ += at->second.ways.size();
   return at->second;
 }
 
 void SourceCache::trim() {
+  std::size_t uses = 0;
+  for (const auto& [key, known] : uses_) uses += known.ways.size();
+  if (uses > kMostWays) uses_.clear();
   if (ways_ <= kMostWays) return;
   found_.clear();
   ways_ = 0;

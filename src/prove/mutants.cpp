@@ -66,16 +66,34 @@ std::optional<Verdict> prove_one(const Material& material, std::size_t file, con
   return prove_rewrite(*checked, 0, budget, cache);
 }
 
+constexpr std::uint64_t kMoreTerms = 4;  // times as many, for what few terms neither refute nor prove
+
+/// With more terms where few are not enough and nobody has said why it is right; with more still where none of them
+/// matched.
+std::optional<Verdict> prove_hard(const Material& material, const Task& task, const Mutant& mutant,
+                                  const std::set<std::string>& explained, Budget budget, SourceCache& cache) {
+  using enum Verdict::Kind;
+  std::optional<Verdict> verdict = prove_one(material, task.file, mutant, budget, cache);
+  for (int times = 0; times < 2; ++times) {
+    const bool open = verdict && verdict->kind != kRefuted && verdict->kind != kProved;
+    if (!open || explained.contains(mutant.rule + ": " + mutant.change())) return verdict;
+    if (times > 0 && verdict->instances > 0) return verdict;
+    budget.terms_per_level *= kMoreTerms;
+    verdict = prove_one(material, task.file, mutant, budget, cache);
+  }
+  return verdict;
+}
+
 /// Mutants of a rule ask for much the same ways to get values: they are proved one after the other, over one cache.
-Status prove_all_of(const Material& material, Task& task, const Budget& budget, MutantJournal* journal,
-                    const std::function<void()>& progress) {
+Status prove_all_of(const Material& material, Task& task, const std::set<std::string>& explained, const Budget& budget,
+                    MutantJournal* journal, const std::function<void()>& progress) {
   SourceCache cache(*material.table);
   for (std::size_t i = 0; i < task.mutants.size(); ++i) {
     const std::string name = fmt::format("{} {}: {}", task.mutants[i].rule, i, task.mutants[i].change());
     if (const Verdict* known = journal == nullptr ? nullptr : journal->find(name)) {
       task.verdicts[i] = *known;
     } else {
-      task.verdicts[i] = prove_one(material, task.file, task.mutants[i], budget, cache);
+      task.verdicts[i] = prove_hard(material, task, task.mutants[i], explained, budget, cache);
       if (journal != nullptr && task.verdicts[i]) FW_TRY_STATUS(journal->add(name, *task.verdicts[i]));
       cache.trim();
     }
@@ -157,12 +175,14 @@ Result<std::vector<MutantOutcome>> prove_mutants(const rule::RuleSet& rules, con
   const auto progress = [&] {
     if (options.progress) options.progress(++done, all);
   };
+  std::set<std::string> explained;
+  for (const Explanation& e : explanations) explained.insert(e.mutant.substr(0, e.mutant.find(" (place ")));
   std::vector<Status> written(tasks.size());
   tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
   arena.execute([&] {
     tbb::parallel_for(0, arena.max_concurrency(), [&](int) {
       for (std::size_t i = next++; i < tasks.size(); i = next++)
-        written[i] = prove_all_of(material, tasks[i], options.budget, journal, progress);
+        written[i] = prove_all_of(material, tasks[i], explained, options.budget, journal, progress);
     });
   });
   for (Status& status : written) FW_TRY_STATUS(std::move(status));

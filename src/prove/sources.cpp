@@ -1,5 +1,7 @@
 #include "sources.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 
 namespace fusewright::prove {
@@ -242,9 +244,7 @@ std::vector<std::vector<Type>> operand_types(const Type& first, const std::vecto
   return out;
 }
 
-}  // namespace
-
-Sources uses_of(const ops::OpTable& table, ops::OpId id, const Type& first, const std::vector<bool>& present,
+Uses typed_uses(const ops::OpTable& table, ops::OpId id, const Type& first, const std::vector<bool>& present,
                 const Space& space) {
   const OpInfo& op = table[id];
   const std::vector<std::vector<Type>> operands = operand_types(first, present, space.plain);
@@ -271,19 +271,46 @@ Sources uses_of(const ops::OpTable& table, ops::OpId id, const Type& first, cons
       }
     }
   }
-  Sources out;
+  Uses out;
   for (const auto& types : operands)
     for (const Attrs& a : attrs) {
       out.all = out.ways.size() < kMostSources;
       if (!out.all) return out;
       auto complete = table.complete_attrs(id, a, types);
-      if (complete && table.infer(id, types, *complete)) out.ways.push_back({*std::move(complete), types});
+      if (!complete) continue;
+      auto results = table.infer(id, types, *complete);
+      if (!results) continue;
+      out.ways.push_back({*std::move(complete), types});
+      out.results.push_back(*std::move(results));
     }
   return out;
 }
 
+/// Ways to get the wanted type from first operands of its shape and of some with an axis more.
+void composite(Request& r, ops::OpId id, UseCache& known) {
+  with_inserted_axes(r.shape(), r.op.attrs.empty() ? 0 : 1, r.space, [&](const Shape& from, const Ints&) {
+    const Type first = r.like(from);
+    std::string key = fmt::format("{} {} {} {}", id.index, ops::to_string(first), r.operands, r.space.plain);
+    const auto [at, fresh] = known.try_emplace(std::move(key));
+    if (fresh) at->second = typed_uses(r.table, id, first, std::vector<bool>(r.operands, true), r.space);
+    const Uses& uses = at->second;
+    r.all = r.all && uses.all;
+    for (std::size_t i = 0; i < uses.ways.size(); ++i)
+      if (r.result < uses.results[i].size() && uses.results[i][r.result] == r.wanted)
+        r.add(uses.ways[i].attrs, uses.ways[i].operands);
+  });
+}
+
+}  // namespace
+
+Sources uses_of(const ops::OpTable& table, ops::OpId id, const Type& first, const std::vector<bool>& present,
+                const Space& space) {
+  Uses uses = typed_uses(table, id, first, present, space);
+  return {std::move(uses.ways), uses.all};
+}
+
 Sources sources_of(const ops::OpTable& table, ops::OpId id, const Type& wanted, std::uint32_t result,
-                   std::size_t operands, const Space& space) {
+                   std::size_t operands, const Space& space, UseCache* known) {
   const OpInfo& op = table[id];
   Request r{table, op, wanted, result, operands, space, {}, true};
   if (const auto maker = makers().find(op.name); maker != makers().end()) {
@@ -298,11 +325,9 @@ Sources sources_of(const ops::OpTable& table, ops::OpId id, const Type& wanted, 
     window(r);
   } else if (op.op_class == OpClass::kComposite || op.op_class == OpClass::kUninterpreted) {
     if (operands == 0) return {};
-    with_inserted_axes(wanted.shape, op.attrs.empty() ? 0 : 1, space, [&](const Shape& from, const Ints&) {
-      Sources uses = uses_of(table, id, r.like(from), std::vector<bool>(operands, true), space);
-      r.all = r.all && uses.all;
-      for (Source& s : uses.ways) r.add(std::move(s.attrs), std::move(s.operands));
-    });
+    UseCache none;
+    composite(r, id, known != nullptr ? *known : none);
+    return {std::move(r.out), r.all};
   }
   Sources out{{}, r.all};
   for (Source& s : r.out) {

@@ -69,6 +69,7 @@ bool same_element(const Tensor& a, const Tensor& b, std::int64_t i, bool any_zer
 struct Unlike {
   std::string reason = {};  ///< empty where they do not
   std::int64_t index = 0;   ///< of the element
+  bool bounded = true;      ///< something was asked of some element, or there are none
 
   explicit operator bool() const { return !reason.empty(); }
 };
@@ -93,14 +94,26 @@ interpret::BoundOptions bound_options(const rule::Exactness& exactness) {
   return options;
 }
 
+/// Of which elements something is asked.
+enum class Asked : std::uint8_t { kInRange, kEverywhere };
+
+/// Whether a value near enough to be right is asked of some element, or there are none.
+bool says_something(const interpret::Bounded& bounded) {
+  const std::int64_t elements = bounded.value.elements();
+  for (std::int64_t i = 0; i < elements; ++i)
+    if (std::isfinite(bounded.radius_at(i)) && !std::isnan(ops::get_double(bounded.value, i))) return true;
+  return elements == 0;
+}
+
 /// Both sides compute one real function: they differ by no more than both may be off. Nothing is asked where the left
 /// side left the range of its format on the way; where it did not, the right side must not either.
-Result<Unlike> compare_bounds(const Sides& sides, std::span<const Tensor> inputs) {
+Result<Unlike> compare_bounds(const Sides& sides, std::span<const Tensor> inputs, Asked asked = Asked::kInRange) {
   interpret::BoundOptions options = bound_options(sides.exactness);
   FW_TRY(std::vector<interpret::Bounded> l, interpret::evaluate_with_bounds(sides.left, inputs, options));
   options.approximate = 0;
   FW_TRY(const std::vector<interpret::Bounded> r, interpret::evaluate_with_bounds(sides.right, inputs, options));
   std::optional<std::vector<std::vector<bool>>> lost;
+  Unlike found{{}, 0, false};
   for (std::size_t k = 0; k < l.size(); ++k) {
     interpret::Bounded& both = l[k];
     const auto elements = static_cast<std::size_t>(both.value.elements());
@@ -115,44 +128,28 @@ Result<Unlike> compare_bounds(const Sides& sides, std::span<const Tensor> inputs
       both.radius[i] += (own ? r[k].radius_at(at) : 0) + 4 * format->least_normal();
     }
     interpret::CompareReport report = interpret::compare(r[k].value, both);
-    if (!report.ok && !lost) {
+    if (!report.ok && asked == Asked::kInRange && !lost) {
       FW_TRY(lost, interpret::out_of_range(sides.left, inputs));
     }
-    for (std::size_t i = 0; !report.ok && i < elements; ++i)
+    for (std::size_t i = 0; !report.ok && lost && i < elements; ++i)
       if ((*lost)[k][i]) both.radius[i] = std::numeric_limits<double>::infinity();
     if (!report.ok) report = interpret::compare(r[k].value, both);
     if (!report.ok) return Unlike{report.message, report.index};
+    found.bounded = found.bounded || says_something(both);
   }
-  return Unlike();
+  return found;
 }
 
 using Open = std::vector<bool>;  // by result: the sign of its zeros is
 
-Result<Unlike> compare_sides(const Sides& sides, std::span<const Tensor> values, const Open& open) {
-  if (!sides.exactness.bitexact()) return compare_bounds(sides, values);
+Result<Unlike> compare_sides(const Sides& sides, std::span<const Tensor> values, const Open& open, Asked asked) {
+  if (!sides.exactness.bitexact()) return compare_bounds(sides, values, asked);
   FW_TRY(const std::vector<Tensor> l, interpret::evaluate(sides.left, values));
   const Result<std::vector<Tensor>> r = interpret::evaluate(sides.right, values);
   if (!r) return Unlike{"the right side cannot be evaluated: " + r.error().diagnostics[0].message};
   for (std::size_t k = 0; k < l.size(); ++k)
     if (Unlike unlike = first_unlike(l[k], (*r)[k], open[k])) return unlike;
   return Unlike();
-}
-
-/// Puts a zero, else a one, wherever the sides still differ.
-std::string simplify(const Sides& sides, Values& values, const Open& open, std::string reason) {
-  for (Tensor& tensor : values)
-    for (std::int64_t i = 0; i < tensor.elements() && tensor.elements() <= 64; ++i)
-      for (const double simple : {0.0, 1.0}) {
-        const Special before{ops::get_double(tensor, i), ops::get_int(tensor, i)};
-        ops::set_double(tensor, i, simple);
-        const Result<Unlike> still = compare_sides(sides, values, open);
-        if (still && *still) {
-          reason = still->reason;
-          break;
-        }
-        put(tensor, i, before);
-      }
-  return reason;
 }
 
 std::string print_all(const Leaves& leaves, const Graph& given, const Values& values) {
@@ -162,25 +159,6 @@ std::string print_all(const Leaves& leaves, const Graph& given, const Values& va
                        i < leaves.parameters ? given.inputs[i].name : fmt::format("constant {}", i - leaves.parameters),
                        print_values(values[i]));
   return out;
-}
-
-/// All rounds in one evaluation, where the sides compute each element by itself: both for one element are given. What
-/// was tried of them is not tried again.
-/// @returns values on which they differ.
-Result<std::optional<Values>> differ_pointwise(const Sides& sides, const Leaves& leaves,
-                                               const std::set<double>& magnitudes, const Open& open, const Sides& one) {
-  std::string key = fmt::format("{} {}{}", leaves.parameters, graph::print(one.left), graph::print(one.right));
-  if (sides.tried != nullptr && !sides.tried->insert(std::move(key)).second) return std::nullopt;
-  FW_TRY(const Values columns, rounds_at_once(leaves, sides.exactness, magnitudes));
-  const std::int64_t rows = columns.empty() ? 1 : columns[0].elements();
-  const Graph left = *widened(sides.left, rows), right = *widened(sides.right, rows);
-  FW_TRY(const Unlike unlike, compare_sides({left, right, {}, sides.exactness}, columns, open));
-  if (!unlike) return std::nullopt;
-  FW_TRY(Values values, random_values(leaves, 7));
-  for (std::size_t l = 0; l < values.size(); ++l)
-    for (std::int64_t i = 0; i < values[l].elements(); ++i)
-      put(values[l], i, {ops::get_double(columns[l], unlike.index), ops::get_int(columns[l], unlike.index)});
-  return std::optional(std::move(values));
 }
 
 /// What a graph computes, but for the values of its constants.
@@ -198,20 +176,121 @@ std::string form_of(const Graph& graph) {
   return out;
 }
 
-/// The values of the first round on which the sides differ.
-Result<std::optional<Values>> differ_in_rounds(const Sides& sides, const Leaves& leaves,
-                                               const std::set<double>& magnitudes, const Open& open) {
-  // Terms that are alike but for their numbers are tried thoroughly once.
-  const bool thorough =
-      sides.tried == nullptr || sides.tried->insert(form_of(sides.left) + form_of(sides.right)).second;
-  Rounds rounds(leaves, sides.exactness, magnitudes, thorough);
-  while (true) {
-    FW_TRY(std::optional<Values> values, rounds.next());
-    if (!values) return std::nullopt;
-    FW_TRY(const Unlike unlike, compare_sides(sides, *values, open));
-    if (unlike) return values;
+/// Looks for values on which the sides differ.
+class Differing {
+ public:
+  Differing(const Sides& sides, const Leaves& leaves)
+      : sides_(sides),
+        leaves_(leaves),
+        magnitudes_(magnitudes_in(sides.left, sides.right)),
+        open_(open_zeros(sides.left)) {
+    const Open right = open_zeros(sides.right);
+    for (std::size_t k = 0; k < open_.size() && k < right.size(); ++k) open_[k] = open_[k] || right[k];
   }
-}
+
+  /// Errors: the left side cannot be evaluated, or nothing is known of its errors whatever the values.
+  Result<std::optional<Values>> find() {
+    const std::optional<Graph> left = widened(sides_.left, 1), right = widened(sides_.right, 1);
+    std::optional<Values> values;
+    if (left && right) {
+      FW_TRY(values, pointwise(*left, *right));
+    } else {
+      FW_TRY(values, in_rounds());
+    }
+    if (!values && !bounded_) return fail("its error bounds are infinite");
+    return values;
+  }
+
+  /// Puts a zero, else a one, wherever the sides still differ. @returns how they do.
+  Result<std::string> simplify(Values& values) {
+    FW_TRY(const Unlike unlike, compare(sides_, values));
+    std::string reason = unlike.reason;
+    for (Tensor& tensor : values)
+      for (std::int64_t i = 0; i < tensor.elements() && tensor.elements() <= 64; ++i)
+        for (const double simple : {0.0, 1.0}) {
+          const Special before{ops::get_double(tensor, i), ops::get_int(tensor, i)};
+          ops::set_double(tensor, i, simple);
+          const Result<Unlike> still = compare(sides_, values);
+          if (still && *still) {
+            reason = still->reason;
+            break;
+          }
+          put(tensor, i, before);
+        }
+    return reason;
+  }
+
+ private:
+  Result<Unlike> compare(const Sides& sides, std::span<const Tensor> values, Asked asked = Asked::kInRange) {
+    FW_TRY(Unlike unlike, compare_sides(sides, values, open_, asked));
+    bounded_ = bounded_ || unlike.bounded;
+    return unlike;
+  }
+
+  /// All rounds in one evaluation, where the sides compute each element by itself: both for one element are given. What
+  /// was tried of them is not tried again.
+  Result<std::optional<Values>> pointwise(const Graph& left_one, const Graph& right_one) {
+    FW_TRY(Values values, random_values(leaves_, 7));
+    std::string key = fmt::format("{} {}{}", leaves_.parameters, graph::print(left_one), graph::print(right_one));
+    if (sides_.tried == nullptr || sides_.tried->insert(std::move(key)).second) {
+      FW_TRY(const Values columns, rounds_at_once(leaves_, sides_.exactness, magnitudes_));
+      const std::int64_t rows = columns.empty() ? 1 : columns[0].elements();
+      const Graph left = *widened(sides_.left, rows), right = *widened(sides_.right, rows);
+      FW_TRY(const Unlike unlike, compare({left, right, {}, sides_.exactness}, columns));
+      for (std::size_t l = 0; unlike && l < values.size(); ++l)
+        for (std::int64_t i = 0; i < values[l].elements(); ++i)
+          put(values[l], i, {ops::get_double(columns[l], unlike.index), ops::get_int(columns[l], unlike.index)});
+      if (unlike) return std::optional(std::move(values));
+    }
+    FW_TRY(const Unlike unlike, compare(sides_, values));  // that elements are in the right places
+    return unlike ? std::optional(std::move(values)) : std::nullopt;
+  }
+
+  Result<std::optional<Values>> in_rounds() {
+    // Terms that are alike but for their numbers are tried thoroughly once.
+    const bool thorough =
+        sides_.tried == nullptr || sides_.tried->insert(form_of(sides_.left) + form_of(sides_.right)).second;
+    Rounds rounds(leaves_, sides_.exactness, magnitudes_, thorough);
+    std::vector<Values> all;
+    while (true) {
+      FW_TRY(std::optional<Values> values, rounds.next());
+      if (!values) break;
+      all.push_back(*std::move(values));
+    }
+    FW_TRY(const bool agree, all_agree(all));
+    for (std::size_t i = 0; !agree && i < all.size(); ++i) {
+      FW_TRY(const Unlike unlike, compare(sides_, all[i]));
+      if (unlike) return std::optional(std::move(all[i]));
+    }
+    return std::nullopt;
+  }
+
+  /// All rounds in one evaluation. Where they differ somewhere it is still to be found out where, and whether anything
+  /// is asked there.
+  Result<bool> all_agree(const std::vector<Values>& rounds) {
+    const auto count = static_cast<std::int64_t>(rounds.size());
+    const std::optional<Graph> left = batched(sides_.left, count), right = batched(sides_.right, count);
+    if (!left || !right) return false;
+    Values stacked;
+    for (std::size_t l = 0; l < leaves_.types.size(); ++l) {
+      std::vector<std::int64_t> dims = {count};
+      dims.insert(dims.end(), rounds[0][l].dims.begin(), rounds[0][l].dims.end());
+      FW_TRY(Tensor column, ops::make_tensor(leaves_.types[l].dtype, std::move(dims)));
+      const std::size_t bytes = rounds[0][l].bytes();
+      for (std::size_t i = 0; bytes > 0 && i < rounds.size(); ++i)
+        std::memcpy(column.mutable_data() + i * bytes, rounds[i][l].data(), bytes);
+      stacked.push_back(std::move(column));
+    }
+    const Result<Unlike> unlike = compare({*left, *right, {}, sides_.exactness}, stacked, Asked::kEverywhere);
+    return unlike && !*unlike;
+  }
+
+  const Sides& sides_;
+  const Leaves& leaves_;
+  std::set<double> magnitudes_;
+  Open open_;
+  bool bounded_ = false;  // something was asked of some round
+};
 
 /// Whether the sides are equal only by what `exp` and its like compute: they differ with other functions in their
 /// place.
@@ -243,25 +322,10 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
     if (!given.evaluated) FW_TRY_STATUS(interpret::evaluate(left, values));
     return std::nullopt;
   }
-  Open open = open_zeros(left);
-  const Open right_open = open_zeros(right);
-  for (std::size_t k = 0; k < open.size() && k < right_open.size(); ++k) open[k] = open[k] || right_open[k];
-  const std::set<double> magnitudes = magnitudes_in(left, right);
-  const std::optional<Graph> left_one = widened(left, 1), right_one = widened(right, 1);
-  std::optional<Values> values;
-  if (left_one && right_one) {
-    FW_TRY(values, differ_pointwise(sides, leaves, magnitudes, open, {*left_one, *right_one, {}, {}}));
-    if (!values) {  // that elements are in the right places
-      FW_TRY(Values random, random_values(leaves, 7));
-      FW_TRY(const Unlike unlike, compare_sides(sides, random, open));
-      if (unlike) values = std::move(random);
-    }
-  } else {
-    FW_TRY(values, differ_in_rounds(sides, leaves, magnitudes, open));
-  }
+  Differing differing(sides, leaves);
+  FW_TRY(std::optional<Values> values, differing.find());
   if (values) {
-    FW_TRY(Unlike unlike, compare_sides(sides, *values, open));
-    std::string reason = simplify(sides, *values, open, std::move(unlike.reason));
+    FW_TRY(std::string reason, differing.simplify(*values));
     return std::optional(Difference{print_all(leaves, given.left, *values), std::move(reason)});
   }
   FW_TRY(const bool formula, differ_in_formula(sides, leaves));
@@ -274,7 +338,8 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
 
 std::string demands(const rule::Exactness& exactness) {
   if (exactness.bitexact()) return "the same bits on every special value";
-  return "both sides within their error bounds; no extremes, zeros, infinities and NaN only in data";
+  return "both sides within their error bounds where the left one stays in range; zeros, infinities and NaN only in "
+         "data";
 }
 
 std::string print_values(const Tensor& tensor) {

@@ -177,6 +177,12 @@ TEST_CASE("regrouping changes no function", "[prove]") {
   CHECK(holds(rule("factoring", "a * x + b * x  where is_float(x), shape(x) == []  to (a + b) * x")));
 }
 
+TEST_CASE("a NaN that comes out whatever is rounded is held against the right side", "[prove]") {
+  CHECK(refuted(
+      "rewrite r exactness(reassociating) { match reduce_sum(log(x - broadcast(reduce_max(x, axes = [0]), dims = [], "
+      "shape = s)), axes = [0])  where is_float(x), shape(x) == [2]  to reduce_sum(x, axes = [0]) }"));
+}
+
 TEST_CASE("a right side overflows only where the left side does", "[prove]") {
   const auto rule = [](const std::string& sides) {
     return "rewrite r exactness(approximate(1e-5)) { match " + sides + " }";

@@ -63,6 +63,7 @@ class SourceCache {
 
   const ops::OpTable& table_;
   std::map<std::string, Sources> found_;
+  UseCache uses_;
   std::size_t ways_ = 0;
 };
 

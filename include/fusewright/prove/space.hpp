@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,21 @@ struct Sources {
   bool all = true;
 };
 
+/// Uses of an operator with the types of their results.
+struct Uses {
+  std::vector<Source> ways;
+  std::vector<std::vector<ops::Type>> results;  ///< one for each
+  bool all = true;
+};
+/// Those of composite operators that were found before, by operator and first operand: many wanted types ask for them.
+using UseCache = std::map<std::string, Uses>;
+
 /// The ways in the space to get a value; every one infers to the wanted type.
 /// @param result   which result of the operator the wanted type is of.
 /// @param operands how many; more than the row's own where its last operand is variadic.
 /// Empty for control flow and effects, which have no instances.
 Sources sources_of(const ops::OpTable& table, ops::OpId op, const ops::Type& wanted, std::uint32_t result,
-                   std::size_t operands, const Space& space);
+                   std::size_t operands, const Space& space, UseCache* known = nullptr);
 
 /// The same from the other end: all attributes and further operand types that go with a first operand of this type.
 /// @param present  by operand: whether an optional one is given.
