@@ -70,13 +70,14 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
   const auto& order = graph.entry_computation().nodes;
   for (std::size_t i = order.size(); i-- > 0;) {
     const NodeId id = order[i];
-    if (!is_computed(graph, uses, facts, id)) continue;
+    if (!is_computed(graph, uses, facts, id) || (options.fuse && facts.is_number(id, uses))) continue;
     if (options.fuse)
       grouping.place(id);
     else
       grouping.place_alone(id);
   }
   grouping.finish_streams();
+  if (options.fuse) grouping.place_numbers();
   std::string stopped;
   if (options.fuse) {
     options.begin("improve");

@@ -309,6 +309,37 @@ void Grouping::finish_streams() {
   streams_.clear();
 }
 
+// Each kernel with all that it reads is priced once. What it cannot compute is made when the model is loaded.
+void Grouping::place_numbers() {
+  std::vector<std::vector<NodeId>> numbers(members_.size());
+  const auto& order = graph_.entry_computation().nodes;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    if (!facts_.is_number(order[i], uses_) || facts_.load_time[order[i].index]) continue;
+    facts_.duplicated[order[i].index] = true;
+    groups_of_[order[i].index] = consumers(order[i]);
+    for (const std::uint32_t g : groups_of_[order[i].index]) numbers[g].push_back(order[i]);
+  }
+  for (std::uint32_t g = 0; g < numbers.size(); ++g) {
+    if (numbers[g].empty()) continue;
+    Attempt whole;
+    if (members_[g].unsupported.empty()) {
+      whole.nodes = members_[g].nodes;
+      whole.nodes.insert(whole.nodes.end(), numbers[g].begin(), numbers[g].end());
+      std::ranges::sort(whole.nodes, {}, [&](NodeId n) { return uses_.position(n); });
+      whole.outputs = members_[g].outputs;
+      whole.price = &evaluator_.evaluate(whole.nodes, whole.outputs);
+      if (whole.possible()) {
+        become(members_[g], std::move(whole));
+        continue;
+      }
+    }
+    for (const NodeId n : numbers[g]) {
+      facts_.load_time[n.index] = true;
+      std::erase(groups_of_[n.index], g);
+    }
+  }
+}
+
 // Whether a rule of the kernel says that one of its nodes is computed nowhere else, and another kernel computes it.
 bool Grouping::clashes(const Attempt& attempt, const std::vector<std::uint32_t>& groups) const {
   for (const std::uint32_t place : attempt->exclusive)
@@ -387,8 +418,7 @@ void Grouping::place(NodeId node) {
 
   std::size_t operators = 0;
   for (const std::uint32_t g : groups) operators += members_[g].nodes.size();
-  // What is made of constants alone is computed where it is read, however much reads it.
-  if (operators > kMostPriced && !facts_.constant[node.index]) {
+  if (operators > kMostPriced) {
     decline(node, reader_in(node, groups.front()), Why::kCost,
             fmt::format("kernels of {} operators together are not priced again for one more", operators));
     return place_alone(node);

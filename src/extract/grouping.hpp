@@ -29,6 +29,8 @@ class Grouping {
   /// Places the nodes one by one, consumers first.
   void place(NodeId node);
   void place_alone(NodeId node);
+  /// Adds to the kernels what is made of constants alone, where they read it.
+  void place_numbers();
   /// Prices the loops that grew without being priced at each step.
   void finish_streams();
   /// Merges neighbours and siblings while that pays and time is left. @returns why it stopped before, or nothing.

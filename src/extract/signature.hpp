@@ -13,6 +13,11 @@ struct NodeFacts {
   std::vector<bool> constant;   ///< depends on constants alone
   std::vector<bool> load_time;  ///< of those, what is computed when the model is loaded; the others are left to readers
   std::vector<bool> duplicated;  ///< computed in every kernel that reads it, never stored
+
+  /// Made of constants alone and no result: computed wherever it is read, or at load.
+  bool is_number(graph::NodeId node, const Uses& uses) const {
+    return constant[node.index] && !uses.node_is_result(node);
+  }
 };
 
 /// What decides which kernel a set of nodes becomes, without the nodes' names: their operators, types and edges, what

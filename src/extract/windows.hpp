@@ -37,7 +37,7 @@ class WindowSearch {
   std::uint64_t form(const std::vector<std::uint32_t>& window) const;
   bool improve(std::vector<std::uint32_t> ids);
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
-  bool is_number(NodeId node) const { return facts_.constant[node.index] && !uses_.node_is_result(node); }
+  bool is_number(NodeId node) const { return facts_.is_number(node, uses_); }
   void add_constants(Window& w) const;
   using Operands = std::vector<std::vector<std::uint32_t>>;  // by node of a window: those inside, distinct
   std::vector<std::uint32_t> choose(const Window& w, const Operands& operands) const;
