@@ -132,9 +132,10 @@ class Lowering {
       return expr;
     std::vector<std::string> known;
     for (const auto& [key, binding] : c_.scope) known.push_back(key);
-    const std::string near = did_you_mean(expr->text, known);
-    c_.reports.error(expr->span, "'" + expr->text + "' is not bound here",
-                     near.empty() ? dtype_meant(expr->text) : near);
+    std::string near = is_function(expr->text) ? "it is a function: " + expr->text + "(x)" : std::string();
+    if (near.empty()) near = did_you_mean(expr->text, known);
+    if (near.empty()) near = dtype_meant(expr->text);
+    c_.reports.error(expr->span, "'" + expr->text + "' is not bound here", std::move(near));
     return expr;
   }
 
@@ -186,8 +187,12 @@ class Lowering {
       if (find_attr(info, attr) != nullptr) continue;
       std::vector<std::string> known;
       for (const auto& spec : info.attrs) known.push_back(spec.name);
+      std::string meant = contains(info.results, attr)
+                              ? "a result is named in the pattern: " + info.name + "(...)." + attr + " as " + node
+                              : member_meant(node, attr);
       c_.reports.error(span, "'" + node + "' can be " + info.name + ", which has no attribute '" + attr + "'",
-                       did_you_mean(attr, known), {{binding.span, "it is bound here"}});
+                       meant.empty() ? attr_meant(attr, known) : std::move(meant),
+                       {{binding.span, "it is bound here"}});
       return share(leaf(Expr::Kind::kName, span, node));
     }
     c_.attr_refs.insert({node, attr});
@@ -217,8 +222,7 @@ class Lowering {
       if (c_.scope.at(base.text).unknown) return expr;
       c_.reports.error(expr->span,
                        "'" + base.text + "' is not a node that was given a name with 'as', so it has no attributes",
-                       find_function(expr->text) == nullptr ? "" : "write " + expr->text + "(" + base.text + ")",
-                       bound_at(base.text));
+                       member_meant(base.text, expr->text), bound_at(base.text));
       return expr;
     }
     Expr out = *expr;
@@ -368,7 +372,7 @@ class Lowering {
   void unknown_attr(const ops::OpInfo& info, const std::string& attr, const Span& span) {
     std::vector<std::string> known;
     for (const auto& spec : info.attrs) known.push_back(spec.name);
-    c_.reports.error(span, info.name + " has no attribute '" + attr + "'", did_you_mean(attr, known));
+    c_.reports.error(span, info.name + " has no attribute '" + attr + "'", attr_meant(attr, known));
   }
 
   void take_rest(const ops::OpInfo& info, const std::string& node, const Span& span, std::set<std::string>& given) {

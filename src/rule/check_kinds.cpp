@@ -199,6 +199,10 @@ class Kinds {
       mismatch(*list, kLists, "the other operand of '" + op + "' is a tensor", kTensors | kNumbers);
       return kTensors;
     }
+    if (op == "+" && ((a == kLists && b == kNumbers) || (a == kNumbers && b == kLists))) {
+      mismatch(a == kNumbers ? *left : *right, kNumbers, "lists are joined with lists", kLists);
+      return kLists;
+    }
     return arithmetic(a, b, (kNumbers | (lists ? kLists | kTexts : 0)) & (a | b));
   }
 
@@ -262,7 +266,14 @@ class Kinds {
         all |= is;
         tensor |= is == kTensors;
       } else if (i - info.operands.size() < info.attrs.size()) {
-        attribute(info, info.attrs[i - info.operands.size()], expr.args[i]);
+        const ops::AttrSpec& spec = info.attrs[i - info.operands.size()];
+        if (of(expr.args[i]) == kTensors && (kinds_of(spec.kind) & kTensors) == 0) {
+          c_.reports.error(expr.args[i]->span,
+                           info.name + " takes " + operand_count_text(info) + ", and this is one more",
+                           "behind the operands stand attributes: '" + spec.name + "'");
+          return kTensors;
+        }
+        attribute(info, spec, expr.args[i]);
       }
     }
     for (const auto& [key, value] : expr.named) {

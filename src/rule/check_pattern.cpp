@@ -29,7 +29,7 @@ void check_operator(OpId op, std::size_t operands, const std::vector<ast::AttrPa
     std::vector<std::string> known;
     for (const auto& spec : info.attrs) known.push_back(spec.name);
     context.reports.error(attr.name.span, info.name + " has no attribute '" + attr.name.text + "'",
-                          did_you_mean(attr.name.text, known));
+                          attr_meant(attr.name.text, known));
   }
 }
 

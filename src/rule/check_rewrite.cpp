@@ -254,6 +254,8 @@ Exactness check_exactness(const ast::RuleDecl& decl, Reports& reports) {
       reports.error(word.word.span, d.message, d.suggestion);
       continue;
     }
+    if (one->classes != 0 && (exactness.classes & one->classes) == one->classes)
+      reports.error(word.word.span, "'" + word.word.text + "' is named twice");
     exactness.classes |= one->classes;
     const bool approximate = one->has(ExactnessClass::kApproximate);
     if (approximate && (!word.rtol || !(*word.rtol > 0 && *word.rtol < 1))) {

@@ -175,6 +175,23 @@ ExampleTypes example_types(const ops::OpTable& table, const TestCase& test) {
   return out;
 }
 
+namespace {
+
+/// What an example of this kind, of a rule of this kind, does not say.
+void check_clauses(const ast::RuleDecl& rule, const ast::TestDecl& test, Reports& reports) {
+  if (test.reject && !test.expected.empty())
+    reports.error(test.expected[0]->span, "a reject shows what the rule leaves alone, so it has no 'to'");
+  if (!test.kernels) return;
+  if (!rule.fuse)
+    reports.error(test.span, "only an example of a fuse rule has 'kernels'");
+  else if (test.reject)
+    reports.error(test.span, "a reject shows what the rule makes no kernel of, so it has no 'kernels'");
+  else if (*test.kernels < 1)
+    reports.error(test.span, "a test shows a kernel of the rule, so there is one at least");
+}
+
+}  // namespace
+
 std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<Guard>& guards,
                                   const RuleContext& context) {
   std::vector<TestCase> out;
@@ -192,6 +209,7 @@ std::vector<TestCase> check_tests(const ast::RuleDecl& decl, const std::vector<G
                             {{other->second, "the other one is here"}});
     }
     TestChecker(test, context, result).run();
+    check_clauses(decl, test, context.reports);
     if (test.because != nullptr) {
       const std::string wanted = without_blanks(make_guard(test.because, test.because->span).text);
       for (std::uint32_t i = 0; i < guards.size() && !result.because; ++i) {

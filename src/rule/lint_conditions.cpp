@@ -252,7 +252,40 @@ bool Conditions::add_either(const Expr& expr, bool holds) {
   return true;
 }
 
+/// What follows from a question about constants, or whether two values are one.
+bool Conditions::implications(const Expr& expr, bool holds) {
+  const auto state = [&](const std::string& function, const Expr& arg, bool truth) {
+    return stated_.emplace(function + "(" + text_of(arg) + ")", truth).first->second == truth;
+  };
+  if (!holds) return true;
+  if (expr.text == "same" && expr.args.size() == 2 && expr.named.empty()) {
+    for (const char* function : {"shape", "dtype"}) {
+      Expr equal = expr;
+      equal.kind = Kind::kBinary;
+      equal.text = "==";
+      for (auto& arg : equal.args) {
+        Expr call = expr;
+        call.text = function;
+        call.args = {arg};
+        arg = std::make_shared<const Expr>(std::move(call));
+      }
+      if (!add(equal)) return false;
+    }
+    return true;
+  }
+  if (!is_one_of(expr.text, {"constant", "splat", "is_zero", "is_one"})) return true;
+  const bool number = expr.text == "is_zero" || expr.text == "is_one";
+  return std::ranges::all_of(expr.args, [&](const ExprPtr& arg) {
+    if (!state("constant", *arg, true) || (expr.text != "constant" && !state("splat", *arg, true))) return false;
+    if (!number) return true;
+    const double value = expr.text == "is_one" ? 1 : 0;
+    const std::string key = "value(" + text_of(*arg) + ")";
+    return numbers_.add(key, kZero, {value}) && numbers_.add(kZero, key, {-value});
+  });
+}
+
 bool Conditions::predicate(const Expr& expr, bool holds) {
+  if (!implications(expr, holds)) return false;
   if (!is_call(expr, "is_float", 1) && !is_call(expr, "is_integer", 1)) return true;
   const DTypeSet set = dtypes_where(expr.text == "is_float" ? ops::is_float : ops::is_integer);
   if (const auto constant = dtype_constant(*expr.args[0])) return (*constant & set).any() == holds;

@@ -59,6 +59,7 @@ class Conditions {
 
  private:
   bool add_either(const ops::Expr& expr, bool holds);
+  bool implications(const ops::Expr& expr, bool holds);
   bool predicate(const ops::Expr& expr, bool holds);
   bool comparison(const std::string& op, const ops::Expr& a, const ops::Expr& b);
   bool membership(const ops::Expr& item, const ops::Expr& list, bool holds);

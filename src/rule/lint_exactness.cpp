@@ -41,11 +41,12 @@ bool is_power_of_two(double x) {
   return x != 0 && std::isfinite(x) && std::abs(std::frexp(x, &exponent)) == 0.5;
 }
 
-/// What a term computes with operators that round, in a form that leaves out what cannot change a bit: moves, signs,
-/// factors that are powers of two.
+/// What a term computes with operators that round, in a form that leaves out what hardly can change a bit: moves,
+/// signs, factors that are powers of two. `strict` leaves out what surely changes none: a sign of zero, and what leaves
+/// the range of the dtype, are seen by some bit.
 class Roundings {
  public:
-  explicit Roundings(const ops::OpTable& table) : table_(table) {}
+  Roundings(const ops::OpTable& table, bool strict) : table_(table), strict_(strict) {}
 
   std::string read(const Term& term) {
     if (term.kind != Term::Kind::kApply || term.ops.empty()) {
@@ -54,8 +55,8 @@ class Roundings {
     }
     const ops::OpInfo& info = table_[term.ops[0]];
     std::vector<std::string> args;
-    for (const Term& arg : term.args) args.push_back(read(arg));
-    const bool sign = info.scalar == ops::ScalarOp::kNeg || info.scalar == ops::ScalarOp::kAbs;
+    for (const Term& arg : term.args) args.push_back(operand(info, arg));
+    const bool sign = !strict_ && (info.scalar == ops::ScalarOp::kNeg || info.scalar == ops::ScalarOp::kAbs);
     composite |= info.op_class == ops::OpClass::kComposite;
     narrows |= info.name == "convert" || info.name == "reduce_precision";
     if (!args.empty() && (info.op_class == ops::OpClass::kMovement || sign || scales(info, term))) return args[0];
@@ -70,43 +71,69 @@ class Roundings {
 
   std::set<std::string> keys;
   bool approximate = false, narrows = false, composite = false;
+  bool chooses = false;  ///< what is rounded is one of two: it may be rounded before it is chosen
 
  private:
-  static bool commutes(const ops::OpInfo& info) {
-    return info.commutative || info.scalar == ops::ScalarOp::kSub;  // signs are left out
+  /// Sums and products of whole axes go through them in an order that moves change.
+  std::string operand(const ops::OpInfo& info, const Term& arg) {
+    std::string key = read(arg);
+    if (arg.kind != Term::Kind::kApply || arg.ops.empty()) return key;
+    const ops::OpInfo& from = table_[arg.ops[0]];
+    chooses |= rounds(info) && from.name == "select";
+    const bool moved = strict_ && from.op_class == ops::OpClass::kMovement &&
+                       info.op_class != ops::OpClass::kElementwise && info.op_class != ops::OpClass::kMovement;
+    return moved ? from.name + "(" + key + ")" : key;
+  }
+  bool commutes(const ops::OpInfo& info) const {
+    return info.commutative || (!strict_ && info.scalar == ops::ScalarOp::kSub);  // signs are left out
   }
   /// `x - y` is `x + -y`.
   std::string names(const Term& term) const {
     std::string text;
     for (const OpId op : term.ops) {
-      const bool sub = table_[op].scalar == ops::ScalarOp::kSub;
+      const bool sub = !strict_ && table_[op].scalar == ops::ScalarOp::kSub;
       text += (text.empty() ? "" : "|") + (sub ? std::string("add") : table_[op].name);
     }
     return text;
   }
   /// Times or over a power of two, the first power, and a sum with zero.
-  static bool scales(const ops::OpInfo& info, const Term& term) {
+  bool scales(const ops::OpInfo& info, const Term& term) const {
     using ops::ScalarOp;
     if (term.args.size() != 2 || !info.scalar) return false;
     const Term& by = term.args[1];
     if (by.kind != Term::Kind::kNumber || by.text.empty() || by.text.starts_with('~')) return false;
     const double number = std::strtod(by.text.c_str(), nullptr);
-    if (*info.scalar == ScalarOp::kMul || *info.scalar == ScalarOp::kDiv) return is_power_of_two(number);
+    if (*info.scalar == ScalarOp::kMul || *info.scalar == ScalarOp::kDiv)
+      return strict_ ? number == 1 : is_power_of_two(number);
     if (*info.scalar == ScalarOp::kPow) return number == 1;
+    if (strict_) return false;  // -0 + 0 is 0
     return (*info.scalar == ScalarOp::kAdd || *info.scalar == ScalarOp::kSub) && number == 0;
   }
 
   const ops::OpTable& table_;
+  bool strict_;
 };
+
+/// `dtype(x) == s32`
+bool asks_for_integers(const ops::Expr& expr) {
+  if (expr.kind != ops::Expr::Kind::kBinary || expr.text != "==") return false;
+  return std::ranges::any_of(expr.args, [](const ExprPtr& side) {
+    const auto dtype = side->kind == ops::Expr::Kind::kName ? ops::dtype_from_name(side->text) : std::nullopt;
+    return dtype && ops::is_integer(*dtype);
+  });
+}
 
 /// Integers do not round, so what is said of them alone is exact.
 bool may_be_float(const RewriteRule& rule, const RewriteVariant& variant, const PatternTypes& types) {
   for (const Guard& guard : rule.guards) {
-    if (guard.text.find("is_integer(") != std::string::npos || guard.text.find("pred") != std::string::npos)
+    if (guard.text.find("is_integer(") != std::string::npos || guard.text.find("pred") != std::string::npos ||
+        asks_for_integers(*guard.expr))
       return false;
   }
   return std::ranges::any_of(variant.roots, [&](std::uint32_t root) {
-    const auto at = types.facts.dtypes.find("dtype(" + variant.nodes[root].name + ")");
+    std::string name = variant.nodes[root].name.empty() ? "#" + std::to_string(root) : variant.nodes[root].name;
+    if (const auto same = types.facts.same_dtype.find(name); same != types.facts.same_dtype.end()) name = same->second;
+    const auto at = types.facts.dtypes.find("dtype(" + name + ")");
     if (at == types.facts.dtypes.end()) return true;
     for (std::size_t i = 0; i < kDTypeCount; ++i)
       if (at->second[i] && ops::is_float(static_cast<ops::DType>(i))) return true;
@@ -129,13 +156,16 @@ void lint_exactness(const RuleSet& rules, Reports& reports) {
         break;
       }
       const Terms terms(table, variant);
-      Roundings before(table), after(table);
+      const bool strict = !rule.exactness.bitexact();  // a warning in vain is worse than none
+      Roundings before(table, strict), after(table, strict);
       std::vector<std::string> roots;
       for (const std::uint32_t root : variant.roots) roots.push_back(before.read(terms.of_node(root)));
       for (const ExprPtr& to : variant.to) after.read(terms.of_expr(to));
       // What a composite operator rounds is in its body.
-      judged = !before.approximate && !before.narrows && !before.composite && !after.composite;
+      judged = !before.approximate && !before.narrows && !before.composite && !after.composite && !before.chooses &&
+               !after.chooses;
       if (!judged) break;
+      other |= strict && before.keys != after.keys;
       other |= !std::includes(before.keys.begin(), before.keys.end(), after.keys.begin(), after.keys.end());
       for (const std::string& root : roots) other |= before.keys.contains(root) && !after.keys.contains(root);
     }

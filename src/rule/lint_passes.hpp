@@ -59,6 +59,8 @@ struct PatternTypes {
   const PatternNode* dead = nullptr;
   std::string why;
 };
+/// Why no operator has an attribute of this value, or empty.
+std::string impossible_attribute(const ops::OpInfo& info, const AttrPattern& attr);
 /// Adds what operators say of ranks, of extents and of their attributes. `names` has a text for the value of each node.
 void add_relations(const ops::OpTable& table, const RewriteVariant& variant, const std::vector<std::string>& names,
                    Facts& facts);

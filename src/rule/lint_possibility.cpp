@@ -55,11 +55,50 @@ void check_rewrite_possible(const ops::OpTable& table, TypeLints& types, const R
     if (!impossible) impossible.emplace(*found, std::move(guards));
   }
   if (dead) {
-    reports.warning("impossible-match", dead->dead->span,
-                    "this can never match: " + dead->why + " all operators around it");
+    reports.warning("impossible-match", dead->dead->span, "this can never match: " + dead->why);
   } else if (impossible) {
     report_impossible(impossible->first, impossible->second, reports);
   }
+}
+
+/// Whether a template makes kernels of an operator: of all that computes, if it is none of its own.
+bool takes(std::optional<ops::Template> kernel, const ops::OpInfo& info, bool& own) {
+  using ops::OpClass;
+  using ops::Template;
+  static const std::map<Template, std::set<OpClass>> kOwn = {
+      {Template::kReduce, {OpClass::kReduction}},     {Template::kRow, {OpClass::kReduction}},
+      {Template::kContract, {OpClass::kContraction}}, {Template::kConv, {OpClass::kConvolution}},
+      {Template::kWindow, {OpClass::kWindow}},        {Template::kSort, {OpClass::kSort, OpClass::kScan}}};
+  const OpClass c = info.op_class;
+  if (c == OpClass::kControl || c == OpClass::kEffect || c == OpClass::kUninterpreted) return false;
+  const auto row = kernel ? kOwn.find(*kernel) : kOwn.end();
+  own = row == kOwn.end() || row->second.contains(c);
+  return own || c == OpClass::kElementwise || c == OpClass::kMovement || c == OpClass::kIndexing ||
+         c == OpClass::kSource || c == OpClass::kComposite;
+}
+
+/// Segments that must be there and that no kernel, or none of the rule's template, is made of.
+void check_fuse_possible(const ops::OpTable& table, const FuseRule& rule, Reports& reports) {
+  const std::string kernel =
+      rule.kernel ? "no kernel of the template " + std::string(ops::name(*rule.kernel)) : "no kernel";
+  bool has_own = false;
+  for (const FuseRoot& root : rule.roots) {
+    for (const Segment& segment : root.segments) {
+      bool possible = segment.min == 0;
+      for (const OpId op : segment.ops.ops) {
+        bool own = false;
+        possible |= takes(rule.kernel, table[op], own);
+        has_own |= own;
+      }
+      if (possible) continue;
+      reports.warning("impossible-match", segment.span,
+                      "this can never match: " + kernel + " is made of `" + segment.text + "`");
+      return;
+    }
+  }
+  if (!has_own && !rule.roots.empty())
+    reports.warning("impossible-match", rule.span,
+                    "this can never match: " + kernel + " is made without what the template is for");
 }
 
 }  // namespace
@@ -71,6 +110,7 @@ void lint_possibility(const RuleSet& rules, Reports& reports) {
       check_rewrite_possible(*rules.table, types, rule, reports);
   }
   for (const FuseRule& rule : rules.fuses) {
+    check_fuse_possible(*rules.table, rule, reports);
     std::vector<ExprPtr> exprs;
     std::vector<const Guard*> guards;
     for (const Guard& guard : rule.guards) {

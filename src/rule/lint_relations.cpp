@@ -33,6 +33,11 @@ constexpr std::array<LeastRow, 16> kLeast = {{{"interior", 0},
                                               {"base_dilation", 1},
                                               {"window_dilation", 1}}};
 
+const LeastRow* least_of(const ops::OpInfo& info, const std::string& attr) {
+  const auto row = std::find_if(kLeast.begin(), kLeast.end(), [&](const auto& r) { return r.attr == attr; });
+  return row == kLeast.end() || info.span.valid() ? nullptr : row;
+}
+
 /// Whether a result has the axes of the first operand, and whether it has its extents too.
 bool keeps_rank(const ops::OpInfo& info) {
   using ops::OpClass;
@@ -172,8 +177,7 @@ class Relating {
       if (list) facts_.elements[attr.bind] = {0, rank};
       if (list) at_most("len(" + attr.bind + ")", rank);
     }
-    const auto row = std::find_if(kLeast.begin(), kLeast.end(), [&](const auto& r) { return r.attr == attr.attr; });
-    if (row != kLeast.end() && !info.span.valid()) {
+    if (const LeastRow* row = least_of(info, attr.attr)) {
       if (number) at_least(attr.bind, row->least);
       if (list) facts_.elements[attr.bind].least = row->least;
     }
@@ -191,6 +195,25 @@ class Relating {
 };
 
 }  // namespace
+
+std::string impossible_attribute(const ops::OpInfo& info, const AttrPattern& attr) {
+  std::vector<double> numbers;
+  if (const auto* number = std::get_if<std::int64_t>(&*attr.value)) numbers.push_back(static_cast<double>(*number));
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&*attr.value))
+    numbers.assign(list->begin(), list->end());
+  if (const auto* shape = std::get_if<ops::Shape>(&*attr.value)) {
+    for (const Dim& dim : *shape)
+      if (dim.is_constant()) numbers.push_back(static_cast<double>(dim.value()));
+  }
+  const LeastRow* row = least_of(info, attr.attr);
+  if (row != nullptr && std::ranges::any_of(numbers, [&](double number) { return number < row->least; }))
+    return "'" + attr.attr + "' is at least " + std::to_string(static_cast<int>(row->least));
+  const auto* spec = find_attr(info, attr.attr);
+  const bool axes = (spec != nullptr && spec->axis_of) || attr.attr == "perm" || attr.attr.ends_with("_spec");
+  std::ranges::sort(numbers);
+  if (axes && std::ranges::adjacent_find(numbers) != numbers.end()) return "'" + attr.attr + "' names each axis once";
+  return {};
+}
 
 void add_relations(const ops::OpTable& table, const RewriteVariant& variant, const std::vector<std::string>& names,
                    Facts& facts) {

@@ -126,6 +126,7 @@ class Narrowing {
         if (node.kind == PatternNode::Kind::kLiteral) literal(i, node);
         if (node.kind == PatternNode::Kind::kApply) apply(i, node);
         find_dead(i, node, out);
+        if (node.kind == PatternNode::Kind::kApply && out.dead == nullptr) find_impossible(node, out);
       }
     } while (changed_ && out.dead == nullptr);
     if (out.dead == nullptr) out.facts = facts();
@@ -193,7 +194,18 @@ class Narrowing {
     if (!dead(i) && operand == node.operands.end()) return;
     const std::size_t at = dead(i) ? i : *operand;
     out.dead = &variant_.nodes[at];
-    out.why = dtypes_[cell_[at]].none() ? "no dtype fits" : "no rank fits";
+    out.why =
+        dtypes_[cell_[at]].none() ? "no dtype fits all operators around it" : "no rank fits all operators around it";
+  }
+
+  void find_impossible(const PatternNode& node, PatternTypes& out) const {
+    for (const AttrPattern& attr : node.attrs) {
+      if (!attr.value || node.ops.ops.empty()) continue;
+      out.why = impossible_attribute(table_[node.ops.ops[0]], attr);
+      if (out.why.empty()) continue;
+      out.dead = &node;
+      return;
+    }
   }
 
   void narrow(std::size_t node, const DTypeSet& set) {
@@ -244,6 +256,12 @@ class Narrowing {
         for (std::size_t k = 0; k < count; ++k) operands[k].set(row[k]);
         result.set(row[kMostOperands]);
       }
+    }
+    for (const AttrPattern& attr : node.attrs) {
+      const auto* dtype = attr.value ? std::get_if<ops::DType>(&*attr.value) : nullptr;
+      const ops::OpClass op_class = table_[node.ops.ops[0]].op_class;  // of these the attribute is the result's
+      if (dtype != nullptr && (op_class == ops::OpClass::kElementwise || op_class == ops::OpClass::kReduction))
+        result &= DTypeSet().set(static_cast<std::size_t>(*dtype));
     }
     narrow(i, result);
     for (std::size_t k = 0; k < count; ++k) narrow(node.operands[k], operands[k]);

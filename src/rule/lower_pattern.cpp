@@ -250,13 +250,20 @@ void collect_names(const Pattern& pattern, std::map<std::string, Span>& names) {
 }
 
 /// Alternatives must bind the same names, or the right-hand side could not rely on any.
-void check_alternatives(const Pattern& pattern, Reports& reports) {
+void check_alternatives(const Pattern& pattern, const RuleContext& context) {
+  Reports& reports = context.reports;
   for (std::size_t i = 0; i < pattern.args.size(); ++i) {
     if (pattern.args[i] != nullptr && !(pattern.kind == Pattern::Kind::kApply && i == 0)) {
-      check_alternatives(*pattern.args[i], reports);
+      check_alternatives(*pattern.args[i], context);
     }
   }
   if (pattern.kind != Pattern::Kind::kChoice) return;
+  for (const auto& arg : pattern.args) {
+    if (arg->kind != Pattern::Kind::kName || !context.table.find(arg->name.text).valid()) continue;
+    reports.error(arg->span, "'" + arg->name.text + "' is an operator, and has no operands here",
+                  "write " + arg->name.text + "(x), or (" + arg->name.text + " | ...)(x)");
+    return;
+  }
   std::vector<std::map<std::string, Span>> bound(pattern.args.size());
   for (std::size_t i = 0; i < pattern.args.size(); ++i) collect_names(*pattern.args[i], bound[i]);
   for (std::size_t i = 0; i < bound.size(); ++i) {
@@ -274,7 +281,7 @@ void check_alternatives(const Pattern& pattern, Reports& reports) {
 
 std::vector<Lowered> lower_patterns(const std::vector<ast::PatternPtr>& roots, const std::set<std::string>& called,
                                     const RuleContext& context) {
-  for (const auto& root : roots) check_alternatives(*root, context.reports);
+  for (const auto& root : roots) check_alternatives(*root, context);
   std::vector<Lowered> out;
   std::vector<std::uint32_t> path, ways;
   do {

@@ -172,16 +172,24 @@ std::string_view declaration_word(const std::string& text, const Scan& scan, std
   return {};
 }
 
-/// What other languages write where a mark at `at` does not fit; `clause`: a clause could have ended there.
-std::string other_spelling(const std::string& text, std::size_t at, bool clause) {
+/// What other languages write where a mark at `at` does not fit, and `what` was expected.
+std::string other_spelling(const std::string& text, std::size_t at, std::string_view what) {
   const auto is = [&](std::string_view mark) { return text.compare(at, mark.size(), mark) == 0; };
   const char before = at > 0 ? text[at - 1] : ' ';
+  const bool clause = what == expected<g::end_of_rule>;
+  if (is("&") && what == expected<g::declaration>) return "what two classes share is a - (a - b)";
+  if (is("!") && what.find("expression") == std::string_view::npos) return "negation is written not(x)";
+  if (is("[") && what.find("pattern") != std::string_view::npos)
+    return "in a pattern attributes are written by name: axes = [0]";
+  if (is("@")) return "a matrix product is dot(x, w)";
+  if (is("?")) return "what may be left out is written x?";
   if (is("&")) return "conditions are joined by 'and'";
   if (is("||")) return "conditions are joined by 'or'";
   if (is("!")) return "a condition is negated by 'not'";
   if (is("=") && before == '=') return "equality is written '=='";
   if (is(">") && (before == '-' || before == '=')) return "what it becomes stands behind 'to'";
   if (!clause) return {};
+  if (is(".")) return "an operator is written in front, exp(x), and a result behind it, top_k(x).values";
   if (is("=>")) return "what it becomes stands behind 'to'";
   if (is("|>")) return "'|>' joins the segments of a fuse rule";
   if (is("=")) return "equality is written '=='";
@@ -213,7 +221,7 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
   } else if (stop.what == expected<g::declaration> && (found == "+" || found == ",")) {
     result.suggestion = "classes are joined by '|'";
   } else if (!is_word(found[0])) {
-    result.suggestion = other_spelling(text, at, behind_clause);
+    result.suggestion = other_spelling(text, at, stop.what);
   } else if (declaration_word(text, scan, at).empty()) {
     // Only where a keyword could stand: the words are those of the message.
     std::vector<std::string> words;
@@ -228,6 +236,7 @@ Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop
       if (*c == 0) break;
     }
     if (behind_clause) result.suggestion = found == "as" ? "(a + b) as c names the whole" : clause_meant(found);
+    if (behind_clause && found == "along") result.suggestion = "in a pattern it is broadcast(v, dims = [1])";
     const std::string near = nearest(found, words);
     if (result.suggestion.empty() && !near.empty() && near != found) result.suggestion = "did you mean '" + near + "'?";
     if (result.suggestion.empty() && behind_clause && before == "{")

@@ -30,12 +30,14 @@ void PatternScope::bind(const ast::Name& name, Binding::Kind kind, const OpSet& 
   if (fresh) return;
   used.insert(name.text);
   if (at->second.kind == kind) return;
-  const bool tensor = at->second.kind == Binding::Kind::kTensor;
-  c_.reports.error(name.span,
-                   "'" + name.text + "' stands for " +
-                       (tensor ? "an attribute here and for a tensor" : "a tensor here and for an attribute") +
-                       " elsewhere",
-                   {}, {{at->second.span, "it is bound here"}});
+  const auto text = [](Binding::Kind one) {
+    return one == Binding::Kind::kTensor ? "a tensor" : one == Binding::Kind::kAttr ? "an attribute" : "a segment";
+  };
+  c_.reports.error(
+      name.span,
+      "'" + name.text + "' stands for " + text(kind) + " here and for " + text(at->second.kind) + " elsewhere",
+      at->second.kind == Binding::Kind::kSegment ? "what the segment before makes is written _" : "",
+      {{at->second.span, "it is bound here"}});
 }
 
 void PatternScope::attr_unknown(const ast::AttrPattern& pattern) {

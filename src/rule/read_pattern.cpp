@@ -223,6 +223,8 @@ ast::Root TreeReader::chain(const TreeNode& node) {
       root.segments.push_back(segment(*child));
     } else if (child->is_type<g::times>()) {
       std::tie(root.min, root.max) = bounds(*child->children[0]);
+      if (root.max == 1)
+        error(span(*child), "'times' is of several chains side by side; one is what 'match' says alone");
     } else {
       for (const auto& shared : child->children) root.shared.push_back(name(*shared));
     }

@@ -86,6 +86,30 @@ constexpr std::pair<std::string_view, std::string_view> kOperators[] = {{"matmul
                                                                         {"less", "lt"},
                                                                         {"greater", "gt"},
                                                                         {"square", "mul"}};
+constexpr std::pair<std::string_view, std::string_view> kAttrs[] = {{"dim", "axis"},
+                                                                    {"dim", "axes"},
+                                                                    {"dims", "axes"},
+                                                                    {"axis", "axes"},
+                                                                    {"axes", "axis"},
+                                                                    {"stride", "strides"},
+                                                                    {"dilation", "rhs_dilation"},
+                                                                    {"dilations", "rhs_dilation"},
+                                                                    {"eps", "epsilon"},
+                                                                    {"group", "groups"},
+                                                                    {"permutation", "perm"},
+                                                                    {"order", "perm"},
+                                                                    {"feature_group_count", "groups"},
+                                                                    {"kernel_size", "window"},
+                                                                    {"type", "dtype"},
+                                                                    {"to", "dtype"}};
+/// What has no attribute of its own.
+constexpr std::pair<std::string_view, std::string_view> kNoAttrs[] = {
+    {"keepdims", "a reduction drops its axes; unsqueeze(x, axes) puts them back"},
+    {"keepdim", "a reduction drops its axes; unsqueeze(x, axes) puts them back"},
+    {"padding", "it is numbers: pad_low = [...], pad_high = [...]"},
+    {"pads", "it is numbers: pad_low = [...], pad_high = [...]"}};
+constexpr std::pair<std::string_view, std::string_view> kMembers[] = {
+    {"ndim", "rank"}, {"ndims", "rank"}, {"dims", "shape"}, {"numel", "size"}, {"type", "dtype"}};
 constexpr std::string_view kNear[] = {"pred", "s8",  "s16",  "s32", "s64", "u8", "u16",
                                       "u32",  "u64", "bf16", "f16", "f32", "f64"};
 
@@ -109,6 +133,22 @@ std::string dtype_meant(const std::string& word) {
     meant = nearest(word, names);
   }
   return meant.empty() ? "" : "did you mean '" + meant + "'?";
+}
+
+std::string attr_meant(const std::string& word, const std::vector<std::string>& known) {
+  for (const auto& [other, ours] : kAttrs)
+    if (other == word && std::ranges::find(known, ours) != known.end())
+      return "did you mean '" + std::string(ours) + "'?";
+  for (const auto& [other, hint] : kNoAttrs)
+    if (other == word && (!word.starts_with("pad") || std::ranges::find(known, "pad_low") != known.end()))
+      return std::string(hint);
+  return did_you_mean(word, known);
+}
+
+std::string member_meant(const std::string& tensor, const std::string& word) {
+  for (const auto& [other, ours] : kMembers)
+    if (other == word) return "write " + std::string(ours) + "(" + tensor + ")";
+  return is_function(word) ? "write " + word + "(" + tensor + ")" : "";
 }
 
 std::string clause_meant(const std::string& word) {
