@@ -20,7 +20,7 @@ namespace fusewright::extract {
 /// be read only after that value is stored.
 class WindowSearch {
  public:
-  static constexpr std::size_t kFewNodes = 14, kChoices = 10;  ///< values that may be stored in a window of few nodes
+  static constexpr std::size_t kFewNodes = 14, kChoices = 12;  ///< values that may be stored in a window of few nodes
   static constexpr std::size_t kFewChoices = 6;                ///< in a larger one
   static constexpr std::size_t kUnits = 64;
   static constexpr std::size_t kNodes = 256;
