@@ -209,7 +209,10 @@ std::string impossible_attribute(const ops::OpInfo& info, const AttrPattern& att
   if (row != nullptr && std::ranges::any_of(numbers, [&](double number) { return number < row->least; }))
     return "'" + attr.attr + "' is at least " + std::to_string(static_cast<int>(row->least));
   const auto* spec = find_attr(info, attr.attr);
-  const bool axes = (spec != nullptr && spec->axis_of) || attr.attr == "perm" || attr.attr.ends_with("_spec");
+  const bool in_order = info.name == "broadcast" && attr.attr == "dims";
+  if (in_order && !std::ranges::is_sorted(numbers)) return "'" + attr.attr + "' stand in increasing order";
+  const bool axes =
+      in_order || (spec != nullptr && spec->axis_of) || attr.attr == "perm" || attr.attr.ends_with("_spec");
   std::ranges::sort(numbers);
   if (axes && std::ranges::adjacent_find(numbers) != numbers.end()) return "'" + attr.attr + "' names each axis once";
   return {};

@@ -223,10 +223,23 @@ class Narrowing {
   }
 
   void literal(std::size_t i, const PatternNode& node) {
-    if (node.literal.any || std::isfinite(node.literal.value)) return;
-    DTypeSet floats;
-    for (std::size_t d = 0; d < kDTypeCount; ++d) floats[d] = ops::is_float(dtype_at(d));
-    narrow(i, floats);
+    if (node.literal.any) return;
+    const double value = node.literal.value;
+    DTypeSet holds;
+    for (std::size_t d = 0; d < kDTypeCount; ++d) holds[d] = holds_number(dtype_at(d), value);
+    narrow(i, holds);
+  }
+
+  /// Floats round it; integers have it or have it not.
+  static bool holds_number(ops::DType dtype, double value) {
+    if (ops::is_float(dtype)) return true;
+    if (!std::isfinite(value)) return false;
+    if (!ops::is_integer(dtype)) return true;
+    const int bits = ops::bit_width(dtype);
+    const bool is_signed = ops::is_signed_integer(dtype);
+    const double end = std::ldexp(1.0, is_signed ? bits - 1 : bits);
+    if (value != std::trunc(value) || bits == 64) return value == std::trunc(value);  // u64 is compared as s64
+    return value < end && value >= (is_signed ? -end : 0);
   }
 
   void apply(std::size_t i, const PatternNode& node) {

@@ -165,7 +165,12 @@ class Lowering {
       node.ops = {{node.ops.ops[choose(node.ops.ops.size())]}};
     }
     if (node.ops.ops.empty()) {  // reported; whatever is inside may still be wrong on its own
-      for (std::size_t i = 1; i < pattern.args.size(); ++i) lower(*pattern.args[i]);
+      for (std::size_t i = 1; i < pattern.args.size(); ++i) {
+        const Pattern& arg = *pattern.args[i];
+        const bool fresh = arg.kind == Pattern::Kind::kName && !out_.scope.scope.contains(arg.name.text);
+        lower(arg);
+        if (fresh) out_.scope.scope.at(arg.name.text).kinds = kAnyKind;  // a function takes numbers, too
+      }
       bind_unknown(pattern);
       return add({});
     }
