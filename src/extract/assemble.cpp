@@ -1,10 +1,11 @@
 #include "assemble.hpp"
 
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <set>
 
 #include "fusewright/graph/algorithms.hpp"
-#include "fusewright/plan/sources.hpp"
 #include "fusewright/support/check.hpp"
 #include "kernel_flow.hpp"
 
@@ -23,8 +24,7 @@ class Assembler {
         kernels_(kernels),
         declined_(declined),
         facts_(facts),
-        computed_in_(graph.nodes.size()),
-        sources_(graph) {
+        computed_in_(graph.nodes.size()) {
     for (std::uint32_t k = 0; k < kernels_.size(); ++k)
       if (kernels_[k].alive)
         for (const NodeId n : kernels_[k].nodes) computed_in_[n.index].push_back(k);
@@ -33,21 +33,24 @@ class Assembler {
   Plan run() {
     Plan plan;
     order();
-    std::size_t made = 0;
+    std::vector<std::uint32_t> made;
+    for (const std::uint32_t k : order_) {
+      const std::vector<NodeId>& nodes = kernels_[k].nodes;
+      if (is_view(graph_, nodes))
+        plan.views.push_back({{nodes.front(), 0}, graph_[nodes.front()].operands[0]});
+      else
+        made.push_back(k);
+    }
+    plan.groups.resize(made.size());
+    tbb::parallel_for(std::size_t{0}, made.size(),
+                      [&](std::size_t i) { plan.groups[i] = group(kernels_[made[i]], i); });
     std::map<std::uint32_t, std::string> names;
-    for (const std::uint32_t g : order_) {
-      const Kernel& m = kernels_[g];
-      if (is_view(graph_, m.nodes)) {
-        plan.views.push_back({{m.nodes.front(), 0}, graph_[m.nodes.front()].operands[0]});
-        continue;
-      }
-      plan.groups.push_back(group(m, made++));
-      names[g] = plan.groups.back().name;
-      plan.extraction.cost += plan.groups.back().seconds_estimated;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      names[made[i]] = plan.groups[i].name;
+      plan.extraction.cost += plan.groups[i].seconds_estimated;
     }
     cuts(plan, names);
     load_time(plan);
-    plan.graph = graph_;
     return plan;
   }
 
@@ -77,7 +80,6 @@ class Assembler {
     out.fuse_rule = m.price != nullptr && m.price->rule != nullptr ? m.price->rule->name : "single";
     out.nodes = m.nodes;
     out.unsupported = m.unsupported;
-    out.source_nodes = sources_.names(m.nodes);
     out.inputs = m.inputs;
     out.outputs = m.outputs;
     if (!m.unsupported.empty()) {
@@ -160,7 +162,6 @@ class Assembler {
   const NodeFacts& facts_;
   std::vector<std::vector<std::uint32_t>> computed_in_;  // by node
   std::vector<std::uint32_t> order_;
-  plan::Sources sources_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "fusewright/extract/extract.hpp"
 
 #include <algorithm>
+#include <future>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,6 +11,7 @@
 #include "fusewright/egraph/explain.hpp"
 #include "fusewright/plan/sources.hpp"
 #include "memory.hpp"
+#include "plan_kernels.hpp"
 
 namespace fusewright::extract {
 
@@ -22,7 +25,7 @@ using egraph::ENodeId;
 class RewriteUses {
  public:
   RewriteUses(const ExtractInput& input, const std::map<std::string, ENodeId>& chosen, const plan::Plan& plan)
-      : in_(input), chosen_(chosen), applications_(plan.graph.nodes.size()) {
+      : in_(input), chosen_(chosen), applications_(plan.graph.nodes.size()), provenance_(input.imported.egraph) {
     const egraph::EGraph& egraph = in_.imported.egraph;
     for (std::uint32_t i = 0; i < in_.imported.origins.size(); ++i) {
       const ENodeId n(i);
@@ -36,34 +39,39 @@ class RewriteUses {
     for (auto id = order.rbegin(); id != order.rend(); ++id) collect(plan.graph, *id, readers[id->index]);
   }
 
-  std::vector<plan::RewriteUse> of(const plan::Sources& sources, const plan::Group& group) {
+  /// @param own  sources that the group stands for
+  std::vector<plan::RewriteUse> of(const plan::KernelSources& sources, const plan::Group& group,
+                                   const graph::SourceSet& own) {
     std::set<ApplicationId> applications;
     // Shared constants owe their form to whichever node of the model was first to use them.
-    const bool only_constants =
-        std::all_of(group.nodes.begin(), group.nodes.end(), [&](graph::NodeId id) { return sources.is_constant(id); });
+    const auto constant = [&](graph::NodeId id) { return sources.sources().is_constant(id); };
+    const bool only_constants = std::ranges::all_of(group.nodes, constant);
     for (const graph::NodeId id : group.nodes)
-      if (only_constants || !sources.is_constant(id))
+      if (only_constants || !constant(id))
         applications.insert(applications_[id.index].begin(), applications_[id.index].end());
-    std::map<std::pair<std::string, std::string>, std::set<std::string>> uses;
-    egraph::Provenance provenance(in_.imported.egraph);
+    struct Names {
+      graph::SourceSet here;  // of the group
+      bool elsewhere = false;
+    };
+    std::map<std::pair<std::string, std::string>, Names> uses;
     for (const ApplicationId id : applications) {
       const auto pattern = in_.imported.egraph[id].pattern;
       const rule::RewriteRule& rule = in_.rewrites[in_.program.patterns[pattern.index].rule.index];
-      auto& names = uses[{rule.name, rule::to_string(rule.exactness)}];
-      egraph::Decoded match;
-      egraph::decode(in_.imported.egraph, in_.program, pattern, in_.imported.egraph.matched(id), false, match);
-      for (const ENodeId n : match.nodes)
-        if (n.valid() && !in_.imported.egraph.fact(egraph::term(n)).constant())
-          for (const graph::SourceId s : provenance.sources(n)) names.insert(in_.source.sources[s.index].name);
+      Names& names = uses[{rule.name, rule::to_string(rule.exactness)}];
+      egraph::decode(in_.imported.egraph, in_.program, pattern, in_.imported.egraph.matched(id), false, match_);
+      for (const ENodeId n : match_.nodes) {
+        if (!n.valid() || in_.imported.egraph.fact(egraph::term(n)).constant()) continue;
+        const graph::SourceSet& matched = provenance_.sources(n);
+        graph::SourceSet both;
+        std::ranges::set_intersection(matched, own, std::back_inserter(both));
+        names.elsewhere = names.elsewhere || both.size() < matched.size();
+        names.here = graph::merge(names.here, both);
+      }
     }
     // What was applied to other groups' nodes alone made something shared: a constant, mostly.
-    const std::set<std::string> own(group.source_nodes.begin(), group.source_nodes.end());
     std::vector<plan::RewriteUse> out;
-    for (const auto& [key, names] : uses) {
-      std::vector<std::string> here;
-      std::ranges::set_intersection(names, own, std::back_inserter(here));
-      if (names.empty() || !here.empty()) out.push_back({key.first, key.second, std::move(here)});
-    }
+    for (const auto& [key, names] : uses)
+      if (!names.here.empty() || !names.elsewhere) out.push_back({key.first, key.second, sources.names(names.here)});
     return out;
   }
 
@@ -107,6 +115,8 @@ class RewriteUses {
   const std::map<std::string, ENodeId>& chosen_;
   std::map<egraph::EClassId, std::vector<ENodeId>> originals_;
   std::vector<std::set<ApplicationId>> applications_;  ///< by node of the planned graph
+  egraph::Provenance provenance_;
+  egraph::Decoded match_;
 };
 
 /// Composite operators that rules made equal to nodes of the planned graph.
@@ -156,8 +166,43 @@ class Recognitions {
   std::map<egraph::EClassId, std::set<std::string>> names_;
 };
 
-Result<graph::Graph> primitive(const graph::Graph& graph) {
-  return graph::expand_composites(graph, [](const ops::OpInfo& info) { return info.body != nullptr; });
+/// Which nodes of the model each group stands for, and what it owes its form to.
+void add_reasons(const ExtractInput& input, const std::map<std::string, ENodeId>& chosen, plan::Plan& plan) {
+  const plan::KernelSources sources(plan.graph, input.source);
+  std::optional<RewriteUses> uses;
+  std::optional<Recognitions> recognitions;
+  if (input.imported.egraph.records()) {
+    uses.emplace(input, chosen, plan);
+    recognitions.emplace(input.imported.egraph);
+  }
+  for (plan::Group& group : plan.groups) {
+    const graph::SourceSet own = sources.of(group.nodes);
+    group.source_nodes = sources.names(own);
+    if (!uses) continue;
+    group.rewrites = uses->of(sources, group, own);
+    group.recognised = recognitions->of(plan, group);
+  }
+}
+
+bool is_composite(const ops::OpInfo& info) { return info.body != nullptr; }
+
+Result<graph::Graph> primitive(graph::Graph graph) {
+  const auto composite = [&](const graph::Node& node) { return is_composite((*graph.table)[node.op]); };
+  if (std::ranges::none_of(graph.nodes, composite)) return graph;
+  return graph::expand_composites(graph, is_composite);
+}
+
+/// What is known of the model without a plan.
+struct Beside {
+  double bound = 0;  // seconds
+  Unfused unfused;
+};
+Result<Beside> beside_plan(const ExtractInput& input) {
+  Beside out;
+  out.bound = lower_bound(input.imported, input.device);
+  FW_TRY(graph::Graph source, primitive(input.source));
+  FW_TRY(out.unfused, unfused(std::move(source), input.device));
+  return out;
 }
 
 }  // namespace
@@ -176,39 +221,33 @@ Result<plan::Plan> plan_unfused(const graph::Graph& source, const cost::Device& 
 }
 
 Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& options) {
+  std::future<Result<Beside>> beside = std::async(std::launch::async, [&] { return beside_plan(input); });
   options.begin("choose nodes");
   const egraph::Selection selection = select_nodes(input.imported, input.device);
   std::map<std::string, ENodeId> chosen;
-  FW_TRY(const graph::Graph selected, egraph::to_graph(input.source, input.imported, selection, &chosen));
-  FW_TRY(const graph::Graph graph, primitive(selected));
-  FW_TRY(plan::Plan plan, plan_fusion(graph, input.rules, input.device, options));
+  FW_TRY(graph::Graph selected, egraph::to_graph(input.source, input.imported, selection, &chosen));
+  FW_TRY(graph::Graph graph, primitive(std::move(selected)));
+  plan::Plan plan;
   if (options.memory) {
+    FW_TRY(plan, plan_kernels(graph, input.rules, input.device, options));
     FW_TRY(plan, fit_memory(std::move(plan), *options.memory, input.device, [&](const cost::Device& device) {
-             return plan_fusion(graph, input.rules, device, options);
+             return plan_kernels(graph, input.rules, device, options);
            }));
+  } else {
+    FW_TRY(plan, plan_kernels(std::move(graph), input.rules, input.device, options));
   }
-  options.begin("bound of the e-graph");
-  set_bound(plan, lower_bound(input.imported, input.device));
   options.begin("reasons");
   for (const graph::Node& node : plan.graph.nodes) {
     const auto at = chosen.find(node.name);
     plan.terms.push_back(at != chosen.end() ? plan::TermId(at->second.index) : plan::TermId());
   }
-  if (input.imported.egraph.records()) {
-    RewriteUses uses(input, chosen, plan);
-    const Recognitions recognitions(input.imported.egraph);
-    const plan::Sources sources(plan.graph);
-    for (plan::Group& group : plan.groups) {
-      group.rewrites = uses.of(sources, group);
-      group.recognised = recognitions.of(plan, group);
-    }
-  }
-  options.begin("plan unfused");
-  FW_TRY(graph::Graph source, primitive(input.source));
-  FW_TRY(const Unfused alone, unfused(std::move(source), input.device));
-  plan.unfused_kernels = alone.kernels;
-  plan.unfused_bytes = alone.bytes;
-  plan.unfused_seconds_estimated = alone.seconds;
+  add_reasons(input, chosen, plan);
+  options.begin("bound and unfused");
+  FW_TRY(const Beside found, beside.get());
+  set_bound(plan, found.bound);
+  plan.unfused_kernels = found.unfused.kernels;
+  plan.unfused_bytes = found.unfused.bytes;
+  plan.unfused_seconds_estimated = found.unfused.seconds;
   return plan;
 }
 

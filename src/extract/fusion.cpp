@@ -6,7 +6,9 @@
 #include "assemble.hpp"
 #include "bound.hpp"
 #include "fusewright/interpret/uniform.hpp"
+#include "fusewright/plan/sources.hpp"
 #include "grouping.hpp"
+#include "plan_kernels.hpp"
 #include "siblings.hpp"
 #include "windows.hpp"
 
@@ -56,10 +58,10 @@ bool is_computed(const Graph& graph, const Uses& uses, const NodeFacts& facts, N
 
 }  // namespace
 
-Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const cost::Device& device,
-                         const FusionOptions& options) {
+Result<Plan> plan_kernels(Graph given, const rule::RuleSet& rules, const cost::Device& device,
+                          const FusionOptions& options) {
   options.begin("group");
-  FW_TRY(const Graph graph, interpret::fold_uniform(given));
+  FW_TRY(Graph graph, interpret::fold_uniform(std::move(given)));
   const Uses uses(graph);
   NodeFacts facts;
   find_constants(graph, facts);
@@ -93,9 +95,18 @@ Result<Plan> plan_fusion(const Graph& given, const rule::RuleSet& rules, const c
   options.begin("assemble");
   Plan plan = assemble(graph, uses, grouping.kernels(), grouping.declined(), facts);
   if (!stopped.empty()) plan.extraction.stop_reasons.push_back(stopped);
-  options.begin("bound");
-  set_bound(plan, lower_bound(graph, device));
+  plan.graph = std::move(graph);
   FW_TRY_STATUS(plan::verify(plan));
+  return plan;
+}
+
+Result<Plan> plan_fusion(const Graph& graph, const rule::RuleSet& rules, const cost::Device& device,
+                         const FusionOptions& options) {
+  FW_TRY(Plan plan, plan_kernels(graph, rules, device, options));
+  const plan::KernelSources sources(plan.graph, graph);
+  for (plan::Group& group : plan.groups) group.source_nodes = sources.names(sources.of(group.nodes));
+  options.begin("bound");
+  set_bound(plan, lower_bound(plan.graph, device));
   return plan;
 }
 

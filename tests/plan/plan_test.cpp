@@ -4,6 +4,7 @@
 #include <random>
 
 #include "fusewright/plan/memory.hpp"
+#include "fusewright/plan/sources.hpp"
 
 using namespace fusewright;
 using graph::Value;
@@ -59,6 +60,44 @@ TEST_CASE("what a run holds at once is inputs, weights, outputs and what lies be
   CHECK(plan::crest(p).bytes == 2 * 4032);
   CHECK(plan::crest(p).group == &p.groups[1]);
   CHECK(plan::crest(chain(1, 8)).group == nullptr);
+}
+
+TEST_CASE("a kernel stands for the constants that its own operators read, not for equal ones elsewhere", "[plan]") {
+  const auto table = std::make_shared<const ops::OpTable>(ops::OpTable::builtin());
+  // Each layer multiplies by a constant of its own in the model, all by the same one in the plan.
+  constexpr std::size_t kLayers = 3;
+  graph::Graph model = graph::make_graph(table, "model"), planned = graph::make_graph(table, "planned");
+  for (std::size_t layer = 0; layer < kLayers; ++layer)
+    for (const char* op : {"two", "scaled"}) model.sources.push_back({op + std::to_string(layer), op, {}});
+  planned.sources = model.sources;
+  const auto two = [] {
+    ops::Tensor tensor = *ops::make_tensor(DType::kF32, {});
+    ops::set_double(tensor, 0, 2);
+    return tensor;
+  };
+  const ops::Type type = ops::Type::tensor(DType::kF32, {});
+  graph::Builder in_model(model, model.entry), in_plan(planned, planned.entry);
+  Value x = in_model.parameter(type, "x"), y = in_plan.parameter(type, "x");
+  in_plan.set_origin({graph::SourceId(0), graph::SourceId(2), graph::SourceId(4)}, "two");
+  const Value shared = in_plan.constant(two());
+  std::vector<plan::NodeId> muls;
+  for (std::size_t layer = 0; layer < kLayers; ++layer) {
+    in_model.set_origin({graph::SourceId(2 * layer)}, "two");
+    const Value own = in_model.constant(two());
+    in_model.set_origin({graph::SourceId(2 * layer + 1)}, "scaled");
+    x = *in_model.add("mul", {x, own});
+    in_plan.set_origin({graph::SourceId(2 * layer + 1)}, "scaled");
+    y = *in_plan.add("mul", {y, shared});
+    muls.push_back(y.node);
+  }
+  in_model.set_results({x});
+  in_plan.set_results({y});
+  const plan::KernelSources sources(planned, model);
+  using Names = std::vector<std::string>;
+  CHECK(sources.names(sources.of({shared.node, muls[1]})) == Names{"scaled1", "two1"});
+  CHECK(sources.names(sources.of({shared.node, muls[0], muls[2]})) == Names{"scaled0", "scaled2", "two0", "two2"});
+  CHECK(sources.names(sources.of({muls[1]})) == Names{"scaled1"});
+  CHECK(sources.names(sources.of({shared.node})) == Names{"two0", "two1", "two2"});
 }
 
 TEST_CASE("the verifier finds a tensor that is read before it is written, or never, or twice", "[plan]") {
