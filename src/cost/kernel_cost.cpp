@@ -124,11 +124,10 @@ double seconds_of(const std::vector<double>& bytes_at, const Device& device) {
 
 // A CPU's cores work through parts that lie side by side one after the other, so that what one of them computes does
 // not hide what another one moves.
-double lost_overlap(const Region& region, const Schedule& schedule, const Device& device,
+double lost_overlap(const std::vector<schedule::Part>& parts, const Device& device,
                     const std::vector<bool>& input_in_cache) {
-  if (schedule.kind != schedule::Template::kHorizontal || is_gpu(device)) return 0;
   double compute = 0, memory = 0, apart = 0;
-  for (const schedule::Part& part : schedule::independent_parts(region)) {
+  for (const schedule::Part& part : parts) {
     std::vector<bool> hot;
     for (const std::uint32_t c : part.captures) hot.push_back(c < input_in_cache.size() && input_in_cache[c]);
     const double computes = arithmetic_seconds(part.region, device);
@@ -144,6 +143,14 @@ double lost_overlap(const Region& region, const Schedule& schedule, const Device
 
 KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Device& device,
                        const std::vector<bool>& input_in_cache) {
+  schedule::PartFits none(device.shape);
+  schedule::Fits fits(region, device.shape, none);
+  return kernel_cost(fits, schedule, device, input_in_cache);
+}
+
+KernelCost kernel_cost(schedule::Fits& fits, const Schedule& schedule, const Device& device,
+                       const std::vector<bool>& input_in_cache) {
+  const Region& region = fits.region();
   KernelCost cost;
   const double spills = spill_factor(schedule, device);
   cost.launch = device.launch_seconds * static_cast<double>(schedule.resources.launches);
@@ -158,8 +165,9 @@ KernelCost kernel_cost(const Region& region, const Schedule& schedule, const Dev
       worst = l;
   const double memory = seconds_of(bytes_at, device);
   const double share = spread(cost, compute, memory, utilisation(schedule, device), device);
-  cost.seconds = cost.launch + std::max(cost.compute, cost.memory) +
-                 lost_overlap(region, schedule, device, input_in_cache) / share;
+  cost.seconds = cost.launch + std::max(cost.compute, cost.memory);
+  if (schedule.kind == schedule::Template::kHorizontal && !is_gpu(device))
+    cost.seconds += lost_overlap(fits.parts(), device, input_in_cache) / share;
 
   std::string corrections;
   if (share < 0.999) corrections += fmt::format(", {:.0f} % of the machine used", 100 * share);

@@ -17,7 +17,8 @@ Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& 
       facts_(facts),
       inside_(graph.nodes.size()),
       seen_(graph.nodes.size()),
-      signatures_(graph, uses, facts) {
+      signatures_(graph, uses, facts),
+      part_fits_(device.shape) {
   if (!options.fuse) return;
   const std::string target = device.target.substr(0, device.target.find(':'));
   for (const rule::FuseRule& rule : rules.fuses) {
@@ -147,18 +148,19 @@ namespace {
 class Cheapest {
  public:
   /// @param refused  what to say if no template that is offered fits for a reason of its own
-  Cheapest(const region::Region& region, const cost::Device& device, std::vector<bool> hot, Refused refused)
-      : region_(region), device_(device), hot_(std::move(hot)), refused_(std::move(refused)) {}
+  Cheapest(const region::Region& region, const cost::Device& device, schedule::PartFits& part_fits,
+           std::vector<bool> hot, Refused refused)
+      : fits_(region, device.shape, part_fits), device_(device), hot_(std::move(hot)), refused_(std::move(refused)) {}
 
   void consider(const rule::FuseRule* rule, const std::vector<std::uint32_t>& exclusive, schedule::Template kind) {
-    const auto& schedule = fit(kind);
+    const schedule::Fit& schedule = fits_.with(kind);
     if (!schedule) {
       if (rule != nullptr && rule->kernel)
         refused_ = {plan::Cut::Why::kTemplate,
                     fmt::format("rule {}: template {}: {}", rule->name, ops::name(kind), schedule.error().reason)};
       return;
     }
-    cost::KernelCost cost = cost::kernel_cost(region_, *schedule, device_, hot_);
+    cost::KernelCost cost = cost::kernel_cost(fits_, *schedule, device_, hot_);
     // Between near equals the simpler loop structure stays.
     if (found_ && cost.seconds >= 0.99 * best_.cost.seconds) return;
     found_ = true;
@@ -166,24 +168,14 @@ class Cheapest {
   }
   Evaluated result() && {
     if (!found_) return std::unexpected(std::move(refused_));
-    best_.arithmetic = cost::arithmetic_seconds(region_, device_);
+    best_.arithmetic = cost::arithmetic_seconds(fits_.region(), device_);
     return std::move(best_);
   }
 
  private:
-  using Fit = std::expected<schedule::Schedule, schedule::Refusal>;
-
-  const Fit& fit(schedule::Template kind) {
-    for (const auto& [known, schedule] : fits_)
-      if (known == kind) return schedule;
-    fits_.emplace_back(kind, schedule::fit(region_, kind, device_.shape));
-    return fits_.back().second;
-  }
-
-  const region::Region& region_;
+  schedule::Fits fits_;
   const cost::Device& device_;
   std::vector<bool> hot_;
-  std::vector<std::pair<schedule::Template, Fit>> fits_;
   bool found_ = false;
   Priced best_;
   Refused refused_;
@@ -227,7 +219,7 @@ Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<V
   if (!region) return std::unexpected(Refused{plan::Cut::Why::kTemplate, region.error().diagnostics.front().message});
   std::vector<bool> hot;
   for (const Value v : inputs) hot.push_back(in_cache(v));
-  Cheapest cheapest(*region, device_, std::move(hot), offers.refused);
+  Cheapest cheapest(*region, device_, part_fits_, std::move(hot), offers.refused);
   for (const Offer& offer : offers.list) {
     if (offer.rule != nullptr && offer.rule->kernel) {
       cheapest.consider(offer.rule, offer.exclusive, *offer.rule->kernel);

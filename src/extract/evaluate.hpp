@@ -142,6 +142,7 @@ class Evaluator {
   };
   mutable Marks inside_, seen_;
   Signatures signatures_;
+  schedule::PartFits part_fits_;
   std::unordered_map<Signature, Offers, SignatureHash> offers_;
   std::unordered_map<Signature, Evaluated, SignatureHash> priced_;
 };

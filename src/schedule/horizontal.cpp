@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
 
@@ -53,67 +52,73 @@ bool has_parts(const Region& region) {
 }  // namespace
 
 std::vector<Part> independent_parts(const Region& region) {
-  const std::size_t n = region.values.size();
+  constexpr std::uint32_t kNone = ~0U;
+  const auto n = static_cast<std::uint32_t>(region.values.size());
   const std::vector<std::uint32_t> leader = leaders(region);
-  std::map<std::uint32_t, std::size_t> number;
-  std::vector<Part> parts;
-  std::vector<std::map<std::uint32_t, ValueId>> moved;
+  std::vector<std::uint32_t> number(n, kNone);  // by leader
+  std::vector<std::vector<std::uint32_t>> members;
   for (std::uint32_t i = 0; i < n; ++i) {
-    const RegionValue& v = region.values[i];
-    if (v.kind != RegionValue::Kind::kOp) continue;
-    const auto [at, fresh] = number.emplace(leader[i], parts.size());
-    if (fresh) {
-      parts.emplace_back();
-      moved.emplace_back();
+    if (region.values[i].kind != RegionValue::Kind::kOp) continue;
+    std::uint32_t& p = number[leader[i]];
+    if (p == kNone) {
+      p = static_cast<std::uint32_t>(members.size());
+      members.emplace_back();
     }
+    members[p].push_back(i);
   }
-  // Captures come first in each part.
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const RegionValue& v = region.values[i];
-    if (v.kind != RegionValue::Kind::kOp) continue;
-    const std::size_t p = number.at(leader[i]);
-    for (const ValueId operand : v.operands) {
-      if (region[operand].kind != RegionValue::Kind::kCapture || moved[p].contains(operand.index)) continue;
-      RegionValue capture = region[operand];
-      parts[p].captures.push_back(capture.capture);
-      capture.capture = parts[p].region.captures++;
-      parts[p].region.values.push_back(std::move(capture));
-      moved[p].emplace(operand.index, ValueId(parts[p].region.values.size() - 1));
-    }
-  }
-  for (std::uint32_t i = 0; i < n; ++i) {
-    RegionValue v = region.values[i];
-    if (v.kind != RegionValue::Kind::kOp) continue;
-    const std::size_t p = number.at(leader[i]);
+  std::vector<Part> parts(members.size());
+  std::vector<std::uint32_t> moved(n, kNone), moved_for(n, kNone);  // its number in the part that had it last
+  for (std::uint32_t p = 0; p < parts.size(); ++p) {
     Region& part = parts[p].region;
-    for (ValueId& operand : v.operands) {
-      if (!moved[p].contains(operand.index)) {
-        part.values.push_back(region[operand]);
-        moved[p].emplace(operand.index, ValueId(part.values.size() - 1));
+    part.values.reserve(2 * members[p].size());
+    const auto add = [&](std::uint32_t i) -> RegionValue& {
+      moved[i] = static_cast<std::uint32_t>(part.values.size());
+      moved_for[i] = p;
+      return part.values.emplace_back(region.values[i]);
+    };
+    // Captures come first in each part.
+    for (const std::uint32_t i : members[p])
+      for (const ValueId operand : region.values[i].operands) {
+        if (region[operand].kind != RegionValue::Kind::kCapture || moved_for[operand.index] == p) continue;
+        RegionValue& capture = add(operand.index);
+        parts[p].captures.push_back(capture.capture);
+        capture.capture = part.captures++;
       }
-      operand = moved[p].at(operand.index);
+    for (const std::uint32_t i : members[p]) {
+      for (const ValueId operand : region.values[i].operands)
+        if (moved_for[operand.index] != p) add(operand.index);
+      for (ValueId& operand : add(i).operands) operand = ValueId(moved[operand.index]);
     }
-    part.values.push_back(std::move(v));
-    moved[p].emplace(i, ValueId(part.values.size() - 1));
   }
   for (std::size_t o = 0; o < region.outputs.size(); ++o) {
     const std::uint32_t id = region.outputs[o].index;
     if (region.values[id].kind != RegionValue::Kind::kOp) continue;
-    const std::size_t p = number.at(leader[id]);
+    const std::uint32_t p = number[leader[id]];
     parts[p].outputs.push_back(o);
-    parts[p].region.outputs.push_back(moved[p].at(id));
+    parts[p].region.outputs.emplace_back(moved[id]);
   }
   return parts;
 }
 
+// Of several with as few launches the first: its loop structure is the cheapest.
 std::expected<Schedule, Refusal> fit_part(const Region& part, const Target& target) {
-  std::optional<Schedule> best;
-  for (Schedule& s : fit_all(part, target)) {
-    if (s.kind == Template::kHorizontal) continue;
-    if (!best || s.resources.launches < best->resources.launches) best = std::move(s);
+  if (computes_nothing(part)) return refuse("one of the parts has no elements");
+  PartFits none(target);
+  Fits fits(part, target, none);
+  const Schedule* best = nullptr;
+  for (const auto& [kind, name] : ops::kTemplates) {
+    if (kind == Template::kHorizontal) continue;
+    const Fit& made = fits.with(kind);
+    if (made && (best == nullptr || made->resources.launches < best->resources.launches)) best = &*made;
+    if (best != nullptr && best->resources.launches <= 1) break;
   }
-  if (!best) return refuse("no template computes one of the parts");
-  return *std::move(best);
+  if (best == nullptr) return refuse("no template computes one of the parts");
+  return *best;
+}
+
+const Fit& PartFits::of(const Region& part) {
+  const auto at = known_.find(part);
+  return at != known_.end() ? at->second : known_.emplace(part, fit_part(part, target_)).first->second;
 }
 
 namespace {
@@ -135,9 +140,11 @@ bool is_one_loop(const Region& region, const std::vector<Part>& parts) {
 
 }  // namespace
 
-Fit fit_horizontal(const Region& region, const Target& target) {
+Fit fit_horizontal(Fits& fits) {
+  const Region& region = fits.region();
+  const Target& target = fits.target();
   if (!has_parts(region)) return refuse("there are no independent parts");
-  const std::vector<Part> parts = independent_parts(region);
+  const std::vector<Part>& parts = fits.parts();
   const auto in_a_loop = [](const RegionValue& v) { return v.kind != RegionValue::Kind::kOp || pointwise(v); };
   if (std::ranges::all_of(region.values, in_a_loop) && is_one_loop(region, parts))
     return refuse("one loop reads what its parts share once");
@@ -146,7 +153,7 @@ Fit fit_horizontal(const Region& region, const Target& target) {
   Resources& r = s.resources;
   r.launches = 0;
   for (const Part& part : parts) {
-    auto one = fit_part(part.region, target);
+    const Fit& one = fits.part_fits().of(part.region);
     if (!one) return std::unexpected(one.error());
     if (target.family == Target::Family::kGpu) {
       // Blocks of one launch have one size, and parts are told apart by the block's number alone.

@@ -259,17 +259,17 @@ Fit schedule_rows(const Region& region, const Rows& rows, const Target& target, 
 
 }  // namespace
 
-Fit fit_reduce(const Region& region, const Target& target) {
-  auto rows = analyse_rows(region);
+Fit fit_reduce(Fits& fits) {
+  const auto& rows = fits.rows();
   if (!rows) return std::unexpected(rows.error());
   if (!rows->full.empty() || rows->levels > 1) return refuse("it keeps whole rows, or reduces in several passes");
-  return schedule_rows(region, *rows, target, Template::kReduce);
+  return schedule_rows(fits.region(), *rows, fits.target(), Template::kReduce);
 }
 
-Fit fit_row(const Region& region, const Target& target) {
-  auto rows = analyse_rows(region);
+Fit fit_row(Fits& fits) {
+  const auto& rows = fits.rows();
   if (!rows) return std::unexpected(rows.error());
-  return schedule_rows(region, *rows, target, Template::kRow);
+  return schedule_rows(fits.region(), *rows, fits.target(), Template::kRow);
 }
 
 }  // namespace fusewright::schedule

@@ -12,16 +12,27 @@ namespace {
 
 struct Row {
   Template kind;
-  Fit (*fit)(const Region&, const Target&);
+  Fit (*fit)(Fits&);
 };
+
+/// Of a template that asks for nothing but the region.
+template <Fit (*kFit)(const Region&, const Target&)>
+Fit alone(Fits& fits) {
+  return kFit(fits.region(), fits.target());
+}
 
 // In the order of ops::kTemplates.
 constexpr std::array kFits{
-    Row{Template::kLoop, fit_loop},         Row{Template::kMove, fit_move},
-    Row{Template::kReduce, fit_reduce},     Row{Template::kRow, fit_row},
-    Row{Template::kContract, fit_contract}, Row{Template::kConv, fit_conv},
-    Row{Template::kWindow, fit_window},     Row{Template::kSort, fit_sort},
-    Row{Template::kScatter, fit_scatter},   Row{Template::kHorizontal, fit_horizontal},
+    Row{Template::kLoop, alone<fit_loop>},
+    Row{Template::kMove, alone<fit_move>},
+    Row{Template::kReduce, fit_reduce},
+    Row{Template::kRow, fit_row},
+    Row{Template::kContract, alone<fit_contract>},
+    Row{Template::kConv, alone<fit_conv>},
+    Row{Template::kWindow, alone<fit_window>},
+    Row{Template::kSort, alone<fit_sort>},
+    Row{Template::kScatter, alone<fit_scatter>},
+    Row{Template::kHorizontal, fit_horizontal},
 };
 static_assert(std::equal(kFits.begin(), kFits.end(), ops::kTemplates.begin(), ops::kTemplates.end(),
                          [](const Row& row, const ops::TemplateName& listed) { return row.kind == listed.kind; }));
@@ -34,21 +45,33 @@ bool computes_nothing(const Region& region) {
 }
 
 std::expected<Schedule, Refusal> fit(const Region& region, Template kind, const Target& target) {
-  if (computes_nothing(region)) {
-    Schedule nothing;
-    nothing.kind = kind;
-    return nothing;
-  }
-  for (const Row& row : kFits)
-    if (row.kind == kind) return row.fit(region, target);
-  return refuse("there is no such template");
+  PartFits part_fits(target);
+  return Fits(region, target, part_fits).with(kind);
 }
 
-std::vector<Schedule> fit_all(const Region& region, const Target& target) {
-  std::vector<Schedule> fitting;
-  for (const Row& row : kFits)
-    if (Fit made = row.fit(region, target)) fitting.push_back(*std::move(made));
-  return fitting;
+const Fit& Fits::with(Template kind) {
+  const auto row = static_cast<std::size_t>(std::ranges::find(kFits, kind, &Row::kind) - kFits.begin());
+  FW_CHECK(row < kFits.size()) << "a template without a row";
+  std::optional<Fit>& known = fits_[row];
+  if (known) return *known;
+  if (computes_nothing(region_)) {
+    Schedule nothing;
+    nothing.kind = kind;
+    known = std::move(nothing);
+  } else {
+    known = kFits[row].fit(*this);
+  }
+  return *known;
+}
+
+const std::expected<Rows, Refusal>& Fits::rows() {
+  if (!rows_) rows_ = analyse_rows(region_);
+  return *rows_;
+}
+
+const std::vector<Part>& Fits::parts() {
+  if (!parts_) parts_ = independent_parts(region_);
+  return *parts_;
 }
 
 std::int64_t live_values(const Region& region) {

@@ -1,24 +1,20 @@
 #pragma once
 
-#include <expected>
-
-#include "fusewright/schedule/schedule.hpp"
+#include "fusewright/schedule/fits.hpp"
 
 namespace fusewright::schedule {
-
-using Fit = std::expected<Schedule, Refusal>;
 
 inline std::unexpected<Refusal> refuse(std::string reason) { return std::unexpected(Refusal{std::move(reason)}); }
 
 // One function for each template; the table in schedule.cpp names them.
 Fit fit_loop(const Region& region, const Target& target);
-Fit fit_reduce(const Region& region, const Target& target);
-Fit fit_row(const Region& region, const Target& target);
+Fit fit_reduce(Fits& fits);
+Fit fit_row(Fits& fits);
 Fit fit_contract(const Region& region, const Target& target);
 Fit fit_window(const Region& region, const Target& target);
 Fit fit_sort(const Region& region, const Target& target);
 Fit fit_scatter(const Region& region, const Target& target);
-Fit fit_horizontal(const Region& region, const Target& target);
+Fit fit_horizontal(Fits& fits);
 Fit fit_move(const Region& region, const Target& target);
 Fit fit_conv(const Region& region, const Target& target);
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fusewright/region/region.hpp"
-#include "fusewright/schedule/schedule.hpp"
+#include "fusewright/schedule/fits.hpp"
 #include "fusewright/support/result.hpp"
 
 namespace fusewright::cost {
@@ -63,5 +63,8 @@ struct KernelCost {
 /// that holds twice its size. Inputs not listed come from the last level.
 KernelCost kernel_cost(const region::Region& region, const schedule::Schedule& schedule, const Device& device,
                        const std::vector<bool>& input_in_cache = {});
+/// The same of a region that was fitted.
+KernelCost kernel_cost(schedule::Fits& fits, const schedule::Schedule& schedule, const Device& device,
+                       const std::vector<bool>& input_in_cache);
 
 }  // namespace fusewright::cost

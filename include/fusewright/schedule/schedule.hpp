@@ -62,7 +62,5 @@ bool computes_nothing(const Region& region);
 /// Schedules the region with this template, or says why it cannot be. A region that fits is one that kernel::lower
 /// lowers.
 std::expected<Schedule, Refusal> fit(const Region& region, Template kind, const Target& target);
-/// Every template that fits, cheapest kind of loop structure first.
-std::vector<Schedule> fit_all(const Region& region, const Target& target);
 
 }  // namespace fusewright::schedule
