@@ -147,16 +147,24 @@ class Bound {
     constexpr auto kUnknown = std::numeric_limits<std::uint32_t>::max();
     const std::size_t count = forms_.values.size();
     place_.assign(count, kUnknown);
-    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> readers(count);  // (value, its form)
-    std::vector<std::vector<std::size_t>> missing(count);
+    struct Open {
+      std::uint32_t value;
+      std::size_t missing;  // operands that have no place yet
+    };
+    std::vector<Open> open;                          // all forms
+    std::vector<std::uint32_t> first(count + 1, 0);  // by value: of the uses of it
+    for (const std::vector<Form>& forms : forms_.values)
+      for (const Form& form : forms)
+        for (const std::uint32_t o : form.operands) ++first[o + 1];
+    for (std::size_t v = 0; v < count; ++v) first[v + 1] += first[v];
+    std::vector<std::uint32_t> users(first.back()), next(first.begin(), first.end() - 1);  // numbers of forms
     std::queue<std::uint32_t> ready;
     for (std::uint32_t v = 0; v < count; ++v) {
       bool leaf = false;
-      for (std::uint32_t f = 0; f < forms_.values[v].size(); ++f) {
-        const Form& form = forms_.values[v][f];
-        missing[v].push_back(form.operands.size());
+      for (const Form& form : forms_.values[v]) {
+        for (const std::uint32_t o : form.operands) users[next[o]++] = static_cast<std::uint32_t>(open.size());
         leaf = leaf || form.operands.empty();
-        for (const std::uint32_t o : form.operands) readers[o].emplace_back(v, f);
+        open.push_back({v, form.operands.size()});
       }
       if (leaf) ready.push(v);
     }
@@ -166,45 +174,57 @@ class Bound {
       if (place_[v] != kUnknown) continue;
       place_[v] = static_cast<std::uint32_t>(order_.size());
       order_.push_back(v);
-      for (const auto& [reader, form] : readers[v])
-        if (--missing[reader][form] == 0) ready.push(reader);
+      for (std::uint32_t i = first[v]; i < first[v + 1]; ++i)
+        if (--open[users[i]].missing == 0) ready.push(open[users[i]].value);
     }
   }
 
-  using Set = std::vector<std::uint32_t>;  // values, last in the order first
+  using Set = std::vector<std::uint32_t>;  // places of values, the last in the order first
 
-  Set joined(const Set& a, const Set& b) const {
-    Set out;
-    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out), later());
-    if (out.size() > kNearest) out.resize(kNearest);
-    return out;
-  }
-  Set in_both(const Set& a, const Set& b) const {
-    Set out;
-    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out), later());
-    return out;
-  }
-  std::function<bool(std::uint32_t, std::uint32_t)> later() const {
-    return [this](std::uint32_t a, std::uint32_t b) { return place_[a] > place_[b]; };
+  // What any way to make the value has beneath it, of the forms whose operands are known.
+  std::optional<Set> common_beneath(std::uint32_t v, const std::vector<std::optional<Set>>& beneath) {
+    std::optional<Set> common = beneath[v];
+    for (const Form& form : forms_.values[v]) {
+      if (!std::ranges::all_of(form.operands, [&](auto o) { return beneath[o].has_value(); })) continue;
+      all_.assign(1, place_[v]);
+      for (const std::uint32_t o : form.operands) {
+        joined_.clear();
+        std::ranges::set_union(all_, *beneath[o], std::back_inserter(joined_), std::greater<>());
+        if (joined_.size() > kNearest) joined_.resize(kNearest);
+        std::swap(all_, joined_);
+      }
+      if (!common) {
+        common = all_;
+        continue;
+      }
+      joined_.clear();
+      std::ranges::set_intersection(*common, all_, std::back_inserter(joined_), std::greater<>());
+      common->assign(joined_.begin(), joined_.end());
+    }
+    return common;
   }
 
   // The largest sets for which every form has beneath it what its value has: what holds for all ways to compute a value
   // that do not go in a circle. They start as everything, so that a form that only leads back to its value takes
-  // nothing.
+  // nothing. A value is looked at again only where an operand has changed since.
   void find_required() {
     std::vector<std::optional<Set>> beneath(forms_.values.size());
+    std::vector<std::uint64_t> seen_at(forms_.values.size(), 0), changed_at(forms_.values.size(), 1);
+    std::uint64_t now = 1;
     for (bool changed = true; changed;) {
       changed = false;
       for (const std::uint32_t v : order_) {
-        std::optional<Set> common = beneath[v];
-        for (const Form& form : forms_.values[v]) {
-          if (!std::all_of(form.operands.begin(), form.operands.end(), [&](auto o) { return beneath[o]; })) continue;
-          Set all{v};
-          for (const std::uint32_t o : form.operands) all = joined(all, *beneath[o]);
-          common = common ? in_both(*common, all) : std::move(all);
-        }
+        const bool stale = std::ranges::any_of(forms_.values[v], [&](const Form& form) {
+          return form.operands.empty()
+                     ? seen_at[v] == 0
+                     : std::ranges::any_of(form.operands, [&](auto o) { return changed_at[o] > seen_at[v]; });
+        });
+        if (!stale) continue;
+        seen_at[v] = ++now;
+        std::optional<Set> common = common_beneath(v, beneath);
         if (beneath[v] == common) continue;
         beneath[v] = std::move(common);
+        changed_at[v] = now;
         changed = true;
       }
     }
@@ -216,7 +236,7 @@ class Bound {
       stack.pop_back();
       if (required_[v] || !beneath[v]) continue;
       required_[v] = true;
-      stack.insert(stack.end(), beneath[v]->begin(), beneath[v]->end());
+      for (const std::uint32_t place : *beneath[v]) stack.push_back(order_[place]);
     }
   }
 
@@ -224,8 +244,9 @@ class Bound {
   void drop_circles(const std::vector<std::optional<Set>>& beneath) {
     for (const std::uint32_t v : order_)
       std::erase_if(forms_.values[v], [&](const Form& form) {
-        return std::any_of(form.operands.begin(), form.operands.end(), [&](std::uint32_t o) {
-          return !beneath[o] || std::binary_search(beneath[o]->begin(), beneath[o]->end(), v, later());
+        return std::ranges::any_of(form.operands, [&](std::uint32_t o) {
+          return !beneath[o] ||
+                 (place_[o] >= place_[v] && std::ranges::binary_search(*beneath[o], place_[v], std::greater<>()));
         });
       });
   }
@@ -306,6 +327,7 @@ class Bound {
   const cost::Device& device_;
   std::vector<std::uint32_t> order_, place_;
   std::vector<bool> required_;
+  Set all_, joined_;  // of the form at hand
 };
 
 }  // namespace

@@ -472,26 +472,42 @@ bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {
   return true;
 }
 
+// Groups that read what it reads, itself among them.
+std::vector<std::uint32_t> Grouping::fellow_readers(std::uint32_t group) const {
+  constexpr std::size_t kWidest = 32;
+  std::vector<std::uint32_t> out;
+  for (const Value in : members_[group].inputs) {
+    const auto& all = uses_.readers(in.node);
+    if (all.size() > kWidest) continue;
+    for (const NodeId r : all) out.insert(out.end(), groups_of_[r.index].begin(), groups_of_[r.index].end());
+  }
+  sort_distinct(out);
+  return out;
+}
+
+// Pairs that share a tensor, one writing and the other reading it or both reading it. Rounds behind the first look only
+// around what was joined.
 std::string Grouping::improve(const FusionOptions& options) {
   Budget budget(evaluator_, options);
-  // Pairs that share a tensor, one writing and the other reading it or both reading it.
-  constexpr std::size_t kWidest = 32;
+  std::vector<bool> open(members_.size(), true);
   for (bool changed = true; changed;) {
     changed = false;
     for (std::uint32_t g = 0; g < members_.size(); ++g) {
+      if (!members_[g].alive || !open[g]) continue;
       if (std::string reason = budget.spent(); !reason.empty()) return reason;
-      if (!members_[g].alive) continue;
-      std::set<std::uint32_t> near;
-      for (const std::uint32_t r : readers(g)) near.insert(r);
-      for (const Value in : members_[g].inputs) {
-        const auto& all = uses_.readers(in.node);
-        if (all.size() > kWidest) continue;
-        for (const NodeId reader : all)
-          for (const std::uint32_t other : groups_of_[reader.index])
-            if (other > g) near.insert(other);
+      open[g] = false;
+      std::vector<std::uint32_t> near = readers(g);
+      for (const std::uint32_t other : fellow_readers(g))
+        if (other > g) near.push_back(other);
+      sort_distinct(near);
+      for (const std::uint32_t other : near) {
+        if (other == g || !members_[g].alive || !members_[other].alive || !try_join(g, other)) continue;
+        changed = true;
+        const std::uint32_t joined = std::min(g, other);
+        open[joined] = true;
+        for (const auto& around : {readers(joined), fellow_readers(joined), writers(joined)})
+          for (const std::uint32_t n : around) open[n] = true;
       }
-      for (const std::uint32_t other : near)
-        if (other != g && members_[g].alive && members_[other].alive && try_join(g, other)) changed = true;
     }
   }
   return {};

@@ -51,6 +51,7 @@ class Grouping {
   const Around& around(std::uint32_t group) const;
   const std::vector<std::uint32_t>& readers(std::uint32_t group) const { return around(group).readers; }
   std::vector<std::uint32_t> writers(std::uint32_t group) const;
+  std::vector<std::uint32_t> fellow_readers(std::uint32_t group) const;
   std::vector<std::uint32_t> consumers(NodeId node) const;
   /// What these groups would be as one kernel, with the node that is being placed where there is one.
   struct Attempt {

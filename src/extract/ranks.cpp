@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "fusewright/graph/algorithms.hpp"
 #include "fusewright/support/check.hpp"
@@ -23,8 +24,13 @@ void Ranks::set(std::uint32_t kernel, Rank rank) {
 
 void Ranks::add_first(std::uint32_t kernel) { set(kernel, by_rank_.empty() ? 0 : by_rank_.begin()->first - kApart); }
 
+bool Ranks::has_rank(std::uint32_t kernel) const {
+  return kernel < ranks_.size() && by_rank_.contains({ranks_[kernel], kernel});
+}
+
 // Each behind those that it reads from, else as they come.
 std::vector<std::uint32_t> Ranks::in_order(const std::vector<std::uint32_t>& some) const {
+  if (some.size() < 2) return some;
   std::unordered_map<std::uint32_t, std::size_t> place;
   for (const std::uint32_t k : some) place.emplace(k, place.size());
   std::vector<std::pair<std::size_t, std::size_t>> edges;
@@ -50,10 +56,7 @@ bool Ranks::fit_in(const std::vector<std::uint32_t>& fresh) {
   const auto rank_of = [&](std::uint32_t kernel) -> const Rank* {
     for (const auto& [k, rank] : found)
       if (k == kernel) return &rank;
-    if (std::ranges::find(fresh, kernel) != fresh.end() || kernel >= ranks_.size() ||
-        !by_rank_.contains({ranks_[kernel], kernel}))
-      return nullptr;
-    return &ranks_[kernel];
+    return std::ranges::find(fresh, kernel) == fresh.end() && has_rank(kernel) ? &ranks_[kernel] : nullptr;
   };
   for (const std::uint32_t k : fresh) {
     Rank low = kFirst, high = kLast;
@@ -72,36 +75,36 @@ bool Ranks::fit_in(const std::vector<std::uint32_t>& fresh) {
 }
 
 void Ranks::replace(const std::vector<std::uint32_t>& gone, const std::vector<std::uint32_t>& fresh) {
-  Rank first = kLast, last = kFirst;
+  Rank last = kFirst;
   for (const std::uint32_t k : gone) {
-    first = std::min(first, ranks_[k]);
     last = std::max(last, ranks_[k]);
     by_rank_.erase({ranks_[k], k});
   }
   if (fit_in(in_order(fresh))) return;
-  // Else what stands between the places of those that are gone is put in order.
-  std::vector<std::uint32_t> between = fresh;
-  auto at = by_rank_.lower_bound({first, 0});
-  while (at != by_rank_.end() && at->first < last) {
-    between.push_back(at->second);
-    at = by_rank_.erase(at);
-  }
-  const Rank end = at != by_rank_.end() ? at->first : last + kApart;
-  const auto count = static_cast<Rank>(between.size());
-  if (end - first < count) {
-    std::vector<std::uint32_t> all;
-    for (const auto& [rank, k] : by_rank_) {
-      if (rank >= first && !between.empty()) all.insert(all.end(), between.begin(), between.end()), between.clear();
-      all.push_back(k);
+  // Else they and what depends on them move behind the last of those that are gone, which stood behind all that they
+  // read from.
+  std::vector<std::uint32_t> moved = fresh;
+  std::unordered_set<std::uint32_t> seen(fresh.begin(), fresh.end());
+  for (std::size_t i = 0; i < moved.size(); ++i)
+    for (const std::uint32_t reader : readers_(moved[i])) {
+      if (!has_rank(reader) || ranks_[reader] > last || !seen.insert(reader).second) continue;
+      by_rank_.erase({ranks_[reader], reader});
+      moved.push_back(reader);
     }
-    all.insert(all.end(), between.begin(), between.end());
-    return number(all);
+  moved = in_order(moved);
+  const auto next = by_rank_.upper_bound({last, std::numeric_limits<std::uint32_t>::max()});
+  const auto count = static_cast<Rank>(moved.size());
+  const Rank step = next == by_rank_.end() ? kApart : (next->first - last) / (count + 1);
+  if (step > 0) {
+    Rank rank = last;
+    for (const std::uint32_t k : moved) set(k, rank += step);
+    return;
   }
-  Rank rank = first;
-  for (const std::uint32_t k : in_order(between)) {
-    set(k, rank);
-    rank += (end - first) / count;
-  }
+  std::vector<std::uint32_t> all;
+  for (auto at = by_rank_.begin(); at != next; ++at) all.push_back(at->second);
+  all.insert(all.end(), moved.begin(), moved.end());
+  for (auto at = next; at != by_rank_.end(); ++at) all.push_back(at->second);
+  number(all);
 }
 
 }  // namespace fusewright::extract

@@ -30,6 +30,7 @@ class Ranks {
  private:
   static constexpr Rank kApart = Rank(1) << 32;
 
+  bool has_rank(std::uint32_t kernel) const;
   std::vector<std::uint32_t> in_order(const std::vector<std::uint32_t>& some) const;
   void set(std::uint32_t kernel, Rank rank);
   bool fit_in(const std::vector<std::uint32_t>& fresh);

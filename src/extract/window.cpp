@@ -1,7 +1,6 @@
 #include "window.hpp"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "least.hpp"
@@ -94,7 +93,7 @@ class Solver {
     for (const UnitSet kernel : w_.kernels) least_ += charged(kernel);
     ChoiceSet goal = 0;
     for (ChoiceSet there = 0; there <= all_; ++there) {
-      if (best_[there].cost + rest(there) >= least_) continue;
+      if (best_[there].cost >= least_ || best_[there].cost + rest(there) >= least_) continue;
       if ((there & w_.needed) == w_.needed) {
         least_ = best_[there].cost;
         goal = there;
@@ -165,8 +164,10 @@ class Solver {
     if (missing == 0) return known = 0;
     const UnitSet cone = w_.cone(missing, there);
     known = charged(cone);
-    if ((cone & ~w_.views) != 0) known += kEqual * least_work_.seconds(least_work_.work(cone, missing), missing);
-    return known;
+    if ((cone & ~w_.views) == 0) return known;
+    const auto [least, fresh] = rests_.try_emplace({cone, missing});
+    if (fresh) least->second = kEqual * least_work_.seconds(least_work_.work(cone, missing), missing);
+    return known += least->second;
   }
 
   struct Cone {  // what a kernel computes, whatever of it is stored
@@ -205,7 +206,12 @@ class Solver {
   const ChoiceSet all_;
   std::vector<Step> best_;    // by what is stored
   std::vector<double> rest_;  // likewise; negative: not yet known
-  std::map<std::pair<UnitSet, ChoiceSet>, Part> parts_;
+  using Key = std::pair<UnitSet, ChoiceSet>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const { return hash_mix(key.first, key.second); }
+  };
+  std::unordered_map<Key, Part, KeyHash> parts_;
+  std::unordered_map<Key, double, KeyHash> rests_;
   std::unordered_map<UnitSet, Cone> cones_;
   double least_ = 0;  // that a plan must be cheaper than
 };

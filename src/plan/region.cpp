@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/container/flat_map.hpp>
 #include <cctype>
-#include <map>
 
 #include "fusewright/plan/plan.hpp"
 #include "fusewright/support/check.hpp"
@@ -59,10 +59,12 @@ std::string word_for(const Graph& graph, NodeId id) {
 Result<Region> make_region(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
                            const std::vector<Value>& outputs) {
   Region region;
-  std::map<Value, region::ValueId> made;
+  region.values.reserve(inputs.size() + nodes.size() + nodes.size() / 2);
+  boost::container::flat_map<Value, region::ValueId> made;
+  made.reserve(region.values.capacity());
   const auto add = [&](Value v, RegionValue value) {
+    made.emplace(v, region::ValueId(region.values.size()));
     region.values.push_back(std::move(value));
-    made.emplace(v, region::ValueId(region.values.size() - 1));
   };
   for (const Value input : inputs) {
     RegionValue value = tensor_value(graph.type(input));
