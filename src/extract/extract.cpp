@@ -242,7 +242,7 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
     plan.terms.push_back(at != chosen.end() ? plan::TermId(at->second.index) : plan::TermId());
   }
   add_reasons(input, chosen, plan);
-  options.begin("bound and unfused");
+  options.begin("bound");
   FW_TRY(const Beside found, beside.get());
   set_bound(plan, found.bound);
   plan.unfused_kernels = found.unfused.kernels;
