@@ -148,7 +148,7 @@ void print_curve(const rule::RuleSet& rules, saturate::Options options, egraph::
     add_terms(egraph);
     match::Program program;
     const double start = processor_seconds();
-    must(saturate::run(egraph, rules.rewrites, program, options));
+    must(saturate::run(egraph, rules, program, options));
     const double seconds = processor_seconds() - start;
     fmt::print("{} e-nodes {:.4f} s, {:.0f} ns each\n", egraph.live_nodes(), seconds,
                1e9 * seconds / static_cast<double>(egraph.live_nodes()));
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
     match::Program program;
     fetch_memory();
     const double start = processor_seconds();
-    const saturate::Trace trace = must(saturate::run(egraph, rules.rewrites, program, options));
+    const saturate::Trace trace = must(saturate::run(egraph, rules, program, options));
     best = std::min(best, processor_seconds() - start);
     if (i + 1 < repeats) continue;
     fmt::print("{} iterations: {} e-nodes, {} classes, {:.3f} s{}\n", trace.iterations.size(), egraph.live_nodes(),

@@ -27,7 +27,6 @@ T must(Result<T> result) {
 
 struct Side {
   std::shared_ptr<const rule::RuleSet> rules;
-  std::shared_ptr<const saturate::Needs> needs;
   graph::Graph graph;
   std::size_t nodes = 0;
 };
@@ -35,7 +34,6 @@ struct Side {
 Side side_of(const std::vector<std::string>& paths, const std::string& model) {
   Side side;
   side.rules = std::make_shared<const rule::RuleSet>(must(rule::load_rules(paths, ops::OpTable::builtin())));
-  side.needs = std::make_shared<const saturate::Needs>(*side.rules->table, side.rules->rewrites);
   side.graph = must(frontend_hlo::import_hlo(must(frontend_hlo::read_hlo_file(model)), side.rules->table)).front();
   return side;
 }
@@ -46,9 +44,7 @@ double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 double measure(Side& side) {
   const graph::Graph graph = side.graph;  // a new one each time: where a model lies in memory is worth some percent
   const double start = seconds();
-  saturate::Options options;
-  options.needs = side.needs;
-  side.nodes = must(saturate::saturate(graph, side.rules, options)).graph().live_nodes();
+  side.nodes = must(saturate::saturate(graph, side.rules, saturate::Options())).graph().live_nodes();
   return seconds() - start;
 }
 

@@ -100,10 +100,6 @@ class Growth {
   Id round_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 /// Raises cuts around each target in turn until all are made, or the sum is `enough`.
 Ascent climb(Growth growth, std::vector<Id> targets, double enough, const Limit& limit) {
   double bound = 0;
@@ -121,10 +117,6 @@ Ascent climb(Growth growth, std::vector<Id> targets, double enough, const Limit&
   }
   return {bound, growth.left()};
 }
-
-}  // namespace
-
-namespace {
 
 double between_zero_and_one(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 

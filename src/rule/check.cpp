@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fusewright/rule/lint.hpp"
+#include "fusewright/rule/needs.hpp"
 #include "src/rule/checker.hpp"
 
 namespace fusewright::rule {
@@ -184,6 +185,7 @@ Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTa
   if (reports.error_count() > 0) return std::unexpected(Error{ErrorKind::kInput, reports.take_errors()});
 
   std::sort(set.rewrites.begin(), set.rewrites.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  set.needs = std::make_shared<const Needs>(*table, set.rewrites);
   set.table = std::move(table);
   set.classes = std::move(classes.sets);
   set.findings = reports.take_findings();

@@ -223,7 +223,8 @@ class Narrowing {
   }
 
   void literal(std::size_t i, const PatternNode& node) {
-    if (node.literal.any) return;
+    if (node.literal.any || node.literal.tolerance > 0 || node.literal.approximate)
+      return;  // what is near may be whole
     const double value = node.literal.value;
     DTypeSet holds;
     for (std::size_t d = 0; d < kDTypeCount; ++d) holds[d] = holds_number(dtype_at(d), value);

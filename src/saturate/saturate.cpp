@@ -21,21 +21,18 @@ constexpr std::uint64_t kApplicationsPerPoll = 64;
 
 class Runner {
  public:
-  Runner(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,
-         const Options& options)
+  Runner(EGraph& egraph, const rule::RuleSet& rules, match::Program& program, const Options& options)
       : egraph_(egraph),
-        rewrites_(rewrites),
+        rewrites_(rules.rewrites),
         program_(program),
         options_(options),
         waiting_(
-            egraph.table(), rewrites,
-            options.needs ? options.needs : std::make_shared<const Needs>(egraph.table(), rewrites),
-            [&options](const rule::RewriteRule& rule) { return is_used(rule, options.allowed, options.target); },
+            rules, [&options](const rule::RewriteRule& rule) { return is_used(rule, options.allowed, options.target); },
             program),
-        matcher_(egraph, program, rewrites.size()),
-        applier_(egraph, rewrites, program),
-        trace_of_(rewrites.size(), kUnused),
-        exhausted_(rewrites.size(), false) {}
+        matcher_(egraph, program, rewrites_.size()),
+        applier_(egraph, rewrites_, program),
+        trace_of_(rewrites_.size(), kUnused),
+        exhausted_(rewrites_.size(), false) {}
 
   Result<Trace> run() {
     try {
@@ -298,11 +295,10 @@ std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& re
   return selected;
 }
 
-Result<Trace> run(EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,
-                  const Options& options) {
+Result<Trace> run(EGraph& egraph, const rule::RuleSet& rules, match::Program& program, const Options& options) {
   Error no_memory = out_of_memory();
   try {
-    return Runner(egraph, rewrites, program, options).run();
+    return Runner(egraph, rules, program, options).run();
   } catch (const std::bad_alloc&) {
     return std::unexpected(std::move(no_memory));
   }
@@ -316,7 +312,7 @@ Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule
     const auto start = Clock::now();
     Saturated out{egraph::from_graph(graph, {options.record}), std::move(rules), {}, {}};
     const double import_seconds = seconds_since(start);
-    FW_TRY(out.trace, run(out.imported.egraph, out.rules->rewrites, out.program, options));
+    FW_TRY(out.trace, run(out.imported.egraph, *out.rules, out.program, options));
     out.trace.import_seconds = import_seconds;
     return out;
   } catch (const std::bad_alloc&) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fusewright/saturate/needs.hpp"
-
 namespace fusewright::saturate {
 namespace {
 
@@ -16,6 +14,11 @@ std::string number(double value) {
 }
 
 }  // namespace
+
+bool is_used(const rule::RewriteRule& rule, const rule::Exactness& allowed, const std::string& target) {
+  const bool here = rule.targets.empty() || std::ranges::find(rule.targets, target) != rule.targets.end();
+  return here && rule.exactness.within(allowed);
+}
 
 std::string to_string(const StopReason& reason) {
   const std::string numbers = number(reason.reached) + " of " + number(reason.limit);

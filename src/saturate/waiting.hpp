@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "fusewright/egraph/index.hpp"
 #include "fusewright/match/program.hpp"
-#include "fusewright/saturate/needs.hpp"
+#include "fusewright/rule/needs.hpp"
 
 namespace fusewright::saturate {
 
@@ -17,10 +16,10 @@ namespace fusewright::saturate {
 /// not lost by it: whoever waited for an operator matches new nodes only.
 class Waiting {
  public:
+  /// @param rules    outlive this
   /// @param used     whether a rewrite is used at all
   /// @param program  empty; gets the patterns as they are compiled.
-  Waiting(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites, std::shared_ptr<const Needs> needs,
-          std::function<bool(const rule::RewriteRule&)> used, match::Program& program);
+  Waiting(const rule::RuleSet& rules, std::function<bool(const rule::RewriteRule&)> used, match::Program& program);
 
   /// Compiles the patterns whose operators all occur by now. Errors: as of match::Compiler::add.
   Status wake(const egraph::Index& index);
@@ -34,7 +33,7 @@ class Waiting {
   Status look_at(std::uint32_t pattern);
 
   const std::vector<rule::RewriteRule>& rewrites_;
-  std::shared_ptr<const Needs> needs_;
+  const rule::Needs& needs_;
   std::function<bool(const rule::RewriteRule&)> used_;
   match::Compiler compiler_;
   std::vector<State> state_;          // by pattern

@@ -45,7 +45,7 @@ struct Crowd {
     return egraph::TermBuilder::unpack((*made)[0]);
   }
   StopReason stop(Trace* whole = nullptr) {
-    auto trace = run(egraph, rules->rewrites, program, options);
+    auto trace = run(egraph, *rules, program, options);
     REQUIRE(trace.has_value());
     REQUIRE(trace->stop_reasons.size() == 1);
     REQUIRE(trace->iterations.size() == 1);
@@ -84,7 +84,7 @@ TEST_CASE("limits hold inside a round of a million matches", "[saturate]") {
     Crowd crowd("pow");
     crowd.options.limits.matches_per_rule = 2 * kMany;
     crowd.options.limits.iterations = 1;  // reached as well
-    auto done = run(crowd.egraph, crowd.rules->rewrites, crowd.program, crowd.options);
+    auto done = run(crowd.egraph, *crowd.rules, crowd.program, crowd.options);
     REQUIRE(done.has_value());
     CHECK(done->stop_reasons[0].kind == StopReason::Kind::kMatches);
     CHECK(done->rules[0].matches == 2 * kMany);

@@ -281,7 +281,7 @@ bool run_case(std::uint64_t seed) {
   Options options = all_exactness();
   options.limits.iterations = rounds;
   match::Program program;
-  const auto trace = run(egraph, rules->rewrites, program, options);
+  const auto trace = run(egraph, *rules, program, options);
   REQUIRE(trace.has_value());
   egraph::Invariants(egraph).check();
   compare(egraph, c, naive);

@@ -1,5 +1,6 @@
 #include <random>
 
+#include "fusewright/rule/needs.hpp"
 #include "tests/saturate/helpers.hpp"
 
 namespace fusewright::saturate {
@@ -255,6 +256,7 @@ TEST_CASE("the same run twice gives the same numbers, and shuffled rules the sam
   }
   auto shuffled = std::make_shared<rule::RuleSet>(*rules);
   std::shuffle(shuffled->rewrites.begin(), shuffled->rewrites.end(), std::mt19937(7));
+  shuffled->needs = std::make_shared<const rule::Needs>(*shuffled->table, shuffled->rewrites);
   const Saturated other = must_saturate(graph, shuffled, options);
   CHECK(other.graph().live_nodes() == first.graph().live_nodes());
   CHECK(other.graph().class_count() == first.graph().class_count());

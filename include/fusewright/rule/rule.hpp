@@ -226,9 +226,12 @@ struct Allowance {
 
 // --- All of it -------------------------------------------------------------------------------------
 
+class Needs;
+
 struct RuleSet {
   std::shared_ptr<const ops::OpTable> table;  ///< the built-in operators and the declared ones
   std::vector<RewriteRule> rewrites;          ///< by name, generated ones among them
+  std::shared_ptr<const Needs> needs;         ///< of the rewrites (see needs.hpp)
   std::vector<FuseRule> fuses;                ///< by name
   std::map<std::string, OpSet> classes;       ///< built-in and declared
   std::vector<TestCase> tests;                ///< by rule, in the order written

@@ -12,7 +12,6 @@
 #include "fusewright/graph/graph.hpp"
 #include "fusewright/match/program.hpp"
 #include "fusewright/rule/rule.hpp"
-#include "fusewright/saturate/needs.hpp"
 #include "fusewright/saturate/trace.hpp"
 
 namespace fusewright::saturate {
@@ -30,7 +29,6 @@ struct Options {
   rule::Exactness allowed;  ///< rules that need more are not used; set reassociating for the usual choice
   std::string target;       ///< "x86", "nvptx", ...; rules that require another are not used
   Limits limits;
-  std::shared_ptr<const Needs> needs;  ///< of the rewrites, where they are used more than once; else made here
   bool record = true;  ///< justifications; without them nothing can be explained and rule-made nodes have no sources
   const std::atomic<bool>* cancel = nullptr;  ///< set by another thread to end the search
 };
@@ -63,9 +61,8 @@ Result<Saturated> saturate(const graph::Graph& graph, std::shared_ptr<const rule
 std::vector<match::RuleId> select_rules(const std::vector<rule::RewriteRule>& rewrites, const Options& options);
 
 /// The loop itself, on an e-graph that is there already. After an error (kResource) the e-graph is of no use.
-/// @param rewrites  what RuleIds count; those that the options allow are applied.
-/// @param program   empty; gets the patterns of those rewrites whose operators all occur.
-Result<Trace> run(egraph::EGraph& egraph, const std::vector<rule::RewriteRule>& rewrites, match::Program& program,
-                  const Options& options);
+/// @param rules    RuleIds count their rewrites; those that the options allow are applied.
+/// @param program  empty; gets the patterns of those rewrites whose operators all occur.
+Result<Trace> run(egraph::EGraph& egraph, const rule::RuleSet& rules, match::Program& program, const Options& options);
 
 }  // namespace fusewright::saturate

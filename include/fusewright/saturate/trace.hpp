@@ -13,6 +13,9 @@
 
 namespace fusewright::saturate {
 
+/// Whether a rule is used where these classes of exactness are allowed, for this target.
+bool is_used(const rule::RewriteRule& rule, const rule::Exactness& allowed, const std::string& target);
+
 struct StopReason {
   enum class Kind : std::uint8_t { kSaturated, kNodes, kIterations, kMatches, kSeconds, kBytes, kMemory, kCancelled };
   Kind kind = Kind::kSaturated;

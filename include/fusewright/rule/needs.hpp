@@ -2,29 +2,24 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "fusewright/match/program.hpp"
 #include "fusewright/rule/rule.hpp"
 
-namespace fusewright::saturate {
+namespace fusewright::rule {
 
-/// Whether a rule is used where these classes of exactness are allowed, for this target.
-bool is_used(const rule::RewriteRule& rule, const rule::Exactness& allowed, const std::string& target);
-
-/// The operators that the patterns of a set of rewrites cannot do without. Made once, for any number of saturations:
-/// they look only at the patterns that watch an operator which occurs, however many others there are.
+/// The operators that the patterns of a set of rewrites cannot do without. Made once with the rules, for any number of
+/// saturations: they look only at the patterns that watch an operator which occurs, however many others there are.
 class Needs {
  public:
-  Needs(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites);
+  Needs(const ops::OpTable& table, const std::vector<RewriteRule>& rewrites);
 
   struct Pattern {
-    match::RuleId rule;
+    std::uint32_t rewrite = 0;  ///< index into RuleSet::rewrites
     std::uint32_t variant = 0;
     std::uint32_t first = 0, last = 0;  // of its needs
   };
-  std::span<const Pattern> patterns() const { return patterns_; }  ///< in order of rule and variant
+  std::span<const Pattern> patterns() const { return patterns_; }  ///< in order of rewrite and variant
   /// Patterns that cannot match before this operator, or another one in its place, occurs; each pattern watches the
   /// node of it whose operators the fewest patterns know.
   std::span<const std::uint32_t> watching(ops::OpId op) const {
@@ -48,4 +43,4 @@ class Needs {
   std::vector<std::uint32_t> begin_, watching_;  // by operator: indices into patterns_
 };
 
-}  // namespace fusewright::saturate
+}  // namespace fusewright::rule

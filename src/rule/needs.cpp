@@ -1,19 +1,12 @@
-#include "fusewright/saturate/needs.hpp"
+#include "fusewright/rule/needs.hpp"
 
 #include <algorithm>
 
-namespace fusewright::saturate {
+namespace fusewright::rule {
 
-using rule::PatternNode;
-
-bool is_used(const rule::RewriteRule& rule, const rule::Exactness& allowed, const std::string& target) {
-  const bool here = rule.targets.empty() || std::ranges::find(rule.targets, target) != rule.targets.end();
-  return here && rule.exactness.within(allowed);
-}
-
-Needs::Needs(const ops::OpTable& table, const std::vector<rule::RewriteRule>& rewrites) {
+Needs::Needs(const ops::OpTable& table, const std::vector<RewriteRule>& rewrites) {
   std::vector<std::uint64_t> known(table.size(), 0);  // by operator: nodes of patterns that it may be
-  for (std::size_t r = 0; r < rewrites.size(); ++r)
+  for (std::uint32_t r = 0; r < rewrites.size(); ++r)
     for (std::uint32_t v = 0; v < rewrites[r].variants.size(); ++v) {
       const auto& nodes = rewrites[r].variants[v].nodes;
       const auto first = static_cast<std::uint32_t>(needs_.size());
@@ -26,7 +19,7 @@ Needs::Needs(const ops::OpTable& table, const std::vector<rule::RewriteRule>& re
         }
         needs_.push_back({begin, static_cast<std::uint32_t>(ops_.size())});
       }
-      patterns_.push_back({match::RuleId(r), v, first, static_cast<std::uint32_t>(needs_.size())});
+      patterns_.push_back({r, v, first, static_cast<std::uint32_t>(needs_.size())});
     }
 
   std::vector<Need> watched;
@@ -55,4 +48,4 @@ std::span<const ops::OpId> Needs::missing(const Pattern& pattern, std::span<cons
   return {};
 }
 
-}  // namespace fusewright::saturate
+}  // namespace fusewright::rule
