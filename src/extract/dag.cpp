@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "dag_ascent.hpp"
@@ -39,14 +40,17 @@ double grain_of(const DagProblem& problem) {
 class Solver {
  public:
   Solver(const DagProblem& problem, const DagOptions& options)
-      : problem_(make_net(problem)), reduced_(problem_), limit_(options), grain_(grain_of(problem)) {}
+      : problem_(make_net(problem)),
+        reduced_(problem_),
+        limit_(options, problem_.net.nodes()),
+        grain_(grain_of(problem)) {}
 
   DagSolution run() {
     simplify(reduced_, std::vector<bool>(net().nodes(), true));
     start();
     if (!closed()) ascend(8);
     if (!closed()) search();
-    if (!closed()) program();
+    if (!closed() && !limit_.counts_work()) program();
     if (!closed()) branch();
     DagSolution out;
     out.choice.assign(problem_.net.classes() - 1, -1);
@@ -55,7 +59,6 @@ class Solver {
     out.cost = cost_;
     out.bound = closed() ? cost_ : std::min(bound_, cost_);
     out.stop = closed() ? DagStop::kProved : limit_.cancelled() ? DagStop::kCancelled : DagStop::kTime;
-    out.seconds = limit_.elapsed();
     return out;
   }
 
@@ -71,11 +74,7 @@ class Solver {
   /// Takes the choice where it is the best so far.
   void take(const Reduced& reduced, const Choice& choice) {
     if (order_of(reduced.net, choice).empty()) return;
-    const std::vector<std::int32_t> nodes = to_problem(reduced, choice);
-    Choice whole(problem_.net.classes(), kNone);
-    whole[0] = 0;
-    for (Id c = 1; c < problem_.net.classes(); ++c)
-      if (nodes[c - 1] >= 0) whole[c] = problem_.net.node_begin[c] + static_cast<Id>(nodes[c - 1]);
+    Choice whole = of_problem(problem_.net, to_problem(reduced, choice));
     const double cost = cost_of(problem_.net, whole);
     if (cost >= cost_) return;
     cost_ = cost;
@@ -170,6 +169,48 @@ class Solver {
   std::uint64_t seed_ = 0;
 };
 
+/// Solves the parts of a problem, the small ones first: what they leave of the time is the others'.
+DagSolution solve_pieces(const DagProblem& problem, const DagOptions& options) {
+  const Limit limit(options);
+  const Reduced whole = make_net(problem);
+  Reduced reduced = whole;
+  simplify(reduced, std::vector<bool>(whole.net.nodes(), true));
+  std::vector<Piece> pieces = pieces_of(reduced.net);
+  std::ranges::sort(pieces, {}, [](const Piece& piece) { return std::pair(piece.classes.size(), piece.classes[0]); });
+  std::size_t left = reduced.net.classes() - 1;
+  DagSolution out;
+  out.stop = DagStop::kProved;
+  std::map<DagProblem, DagSolution> solved;
+  Choice choice(reduced.net.classes(), kNone);
+  choice[0] = 0;
+  for (Piece& piece : pieces) {
+    DagOptions share = options;
+    share.seconds =
+        options.work > 0 ? 0 : limit.left() * static_cast<double>(piece.classes.size()) / static_cast<double>(left);
+    left -= piece.classes.size();
+    auto known = solved.find(piece.problem);
+    if (known == solved.end()) {
+      const DagSolution solution = Solver(piece.problem, share).run();
+      known = solved.emplace(std::move(piece.problem), solution).first;
+    }
+    const DagSolution& part = known->second;
+    out.bound += part.bound;
+    if (part.stop != DagStop::kProved) out.stop = part.stop;
+    for (Id c = 0; c < piece.classes.size(); ++c)
+      if (part.choice[c] >= 0)
+        choice[piece.classes[c]] = reduced.net.node_begin[piece.classes[c]] + static_cast<Id>(part.choice[c]);
+  }
+  const Choice all = of_problem(whole.net, to_problem(reduced, choice));
+  out.choice.assign(problem.classes.size(), -1);
+  for (const Id c : order_of(whole.net, all)) {
+    out.cost += whole.net.cost[all[c]];
+    if (c > 0) out.choice[c - 1] = static_cast<std::int32_t>(whole.net.origin_node[all[c]]);
+  }
+  out.bound = out.stop == DagStop::kProved ? out.cost : std::min(out.bound, out.cost);
+  out.seconds = options.work > 0 ? 0 : limit.elapsed();
+  return out;
+}
+
 }  // namespace
 
 }  // namespace dag
@@ -195,7 +236,7 @@ Result<DagSolution> solve_dag(const DagProblem& problem, const DagOptions& optio
     }
   if (const auto root = underivable_root(problem))
     return fail(fmt::format("root {} has no derivation without a cycle", *root));
-  return dag::Solver(problem, options).run();
+  return dag::solve_pieces(problem, options);
 }
 
 }  // namespace fusewright::extract

@@ -1,6 +1,7 @@
 #include "dag_net.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace fusewright::extract::dag {
 
@@ -196,9 +197,14 @@ class Simplifier {
 
 }  // namespace
 
-Limit::Limit(const DagOptions& options)
-    : options_(&options), seconds_(options.seconds), start_(std::chrono::steady_clock::now()) {}
+Limit::Limit(const DagOptions& options, Id nodes)
+    : options_(&options),
+      nodes_(nodes),
+      work_(options.work > 0 ? std::make_shared<std::uint64_t>(0) : nullptr),
+      end_(options.work > 0 ? static_cast<double>(options.work) : options.seconds),
+      start_(std::chrono::steady_clock::now()) {}
 double Limit::elapsed() const {
+  if (work_) return static_cast<double>(*work_);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
@@ -331,12 +337,60 @@ double cost_of(const Net& net, const Choice& choice) {
   return sum;
 }
 
+std::vector<Piece> pieces_of(const Net& net) {
+  std::vector<Id> above(net.classes());  // a forest: classes of one piece have one root
+  std::iota(above.begin(), above.end(), 0);
+  const auto find = [&](Id c) {
+    while (above[c] != c) c = above[c] = above[above[c]];
+    return c;
+  };
+  for (Id n = 1; n < net.nodes(); ++n)
+    for (const Id d : net.children(n)) {
+      const Id a = find(net.node_class[n]), b = find(d);
+      above[std::max(a, b)] = std::min(a, b);
+    }
+  std::vector<Piece> pieces;
+  std::vector<Id> piece_of(net.classes(), kNone), number(net.classes(), kNone);
+  for (Id c = 1; c < net.classes(); ++c) {
+    const Id first = find(c);
+    if (first == c) {
+      piece_of[c] = static_cast<Id>(pieces.size());
+      pieces.emplace_back();
+    }
+    Piece& piece = pieces[piece_of[first]];
+    number[c] = static_cast<Id>(piece.classes.size());
+    piece.classes.push_back(c);
+  }
+  for (Piece& piece : pieces) {
+    const auto numbers = [&](std::span<const Id> classes) {
+      std::vector<Id> out;
+      for (const Id c : classes) out.push_back(number[c]);
+      return out;
+    };
+    for (const Id c : piece.classes) {
+      std::vector<DagNode>& nodes = piece.problem.classes.emplace_back();
+      for (Id n = net.node_begin[c]; n < net.node_begin[c + 1]; ++n)
+        nodes.push_back({net.cost[n], numbers(net.children(n))});
+    }
+  }
+  for (const Id c : net.children(0)) pieces[piece_of[find(c)]].problem.roots.push_back(number[c]);
+  return pieces;
+}
+
 std::vector<std::int32_t> to_problem(const Reduced& reduced, const Choice& choice) {
   std::vector<std::int32_t> out = reduced.fixed;
   for (Id c = 1; c < reduced.net.classes(); ++c)
     if (choice[c] != kNone)
       out[reduced.net.origin_class[c]] = static_cast<std::int32_t>(reduced.net.origin_node[choice[c]]);
   return out;
+}
+
+Choice of_problem(const Net& net, const std::vector<std::int32_t>& nodes) {
+  Choice choice(net.classes(), kNone);
+  choice[0] = 0;
+  for (Id c = 1; c < net.classes(); ++c)
+    if (nodes[c - 1] >= 0) choice[c] = net.node_begin[c] + static_cast<Id>(nodes[c - 1]);
+  return choice;
 }
 
 }  // namespace fusewright::extract::dag

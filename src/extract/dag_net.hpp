@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -55,24 +56,31 @@ void sort_by(std::vector<Id>& ids, Key key) {
   std::sort(ids.begin(), ids.end(), [&](Id a, Id b) { return std::pair(key(a), a) < std::pair(key(b), b); });
 }
 
-/// Time and cancellation as one question.
+/// Time, or work, and cancellation as one question.
 class Limit {
  public:
-  explicit Limit(const DagOptions& options);
-  bool reached() const { return cancelled() || elapsed() >= seconds_; }
+  /// @param nodes  of the net: what is looked at between two questions, about.
+  explicit Limit(const DagOptions& options, Id nodes = 1);
+  bool reached() const {
+    if (work_) *work_ += nodes_;
+    return cancelled() || elapsed() >= end_;
+  }
   bool cancelled() const { return options_->cancelled && options_->cancelled(); }
-  double elapsed() const;
-  double left() const { return seconds_ - elapsed(); }
-  /// The same, with only this part of the time that is left.
+  bool counts_work() const { return work_ != nullptr; }
+  double elapsed() const;  ///< seconds, or nodes
+  double left() const { return end_ - elapsed(); }
+  /// The same, with only this part of what is left.
   Limit part(double share) const {
     Limit out = *this;
-    out.seconds_ = elapsed() + share * std::max(0.0, left());
+    out.end_ = elapsed() + share * std::max(0.0, left());
     return out;
   }
 
  private:
   const DagOptions* options_;
-  double seconds_;
+  Id nodes_;
+  std::shared_ptr<std::uint64_t> work_;  // of all parts of the limit together; null where time is what counts
+  double end_;
   std::chrono::steady_clock::time_point start_;
 };
 
@@ -89,7 +97,16 @@ std::vector<Id> components(const Net& net);
 /// Classes the root needs, each after those it reads; empty where the choice has a cycle or a gap.
 std::vector<Id> order_of(const Net& net, const Choice& choice);
 double cost_of(const Net& net, const Choice& choice);
+/// A part of a net that shares no class with the rest but the root.
+struct Piece {
+  DagProblem problem;       ///< its nodes stand in the order of the net
+  std::vector<Id> classes;  ///< of the net, by class of the problem
+};
+/// In the order of their first classes.
+std::vector<Piece> pieces_of(const Net& net);
 /// The choice as one of the problem.
 std::vector<std::int32_t> to_problem(const Reduced& reduced, const Choice& choice);
+/// The other way round, in the net that was made of the problem.
+Choice of_problem(const Net& net, const std::vector<std::int32_t>& nodes);
 
 }  // namespace fusewright::extract::dag

@@ -64,8 +64,9 @@ Choice greedy_dag(const Net& net, std::span<const double> cost, const Limit& lim
     if ((missing[n] = static_cast<Id>(net.children(n).size())) == 0) push(net.node_class[n]);
   std::vector<Id> stamp(net.classes(), 0), set;
   Id round = 0, steps = 0;
-  std::vector<double> paid(net.classes(), 0);
-  while (!queue.empty() && !(++steps % 64 == 0 && limit.reached())) {
+  constexpr std::size_t kMost = std::size_t{1} << 27;  // numbers in all sets: half a GiB
+  std::size_t held = 0;
+  while (!queue.empty() && held < kMost && !(++steps % 64 == 0 && limit.reached())) {
     const Id c = queue.front();
     queue.pop_front();
     waits[c] = false;
@@ -89,6 +90,7 @@ Choice greedy_dag(const Net& net, std::span<const double> cost, const Limit& lim
         if (!usable || sum >= best[c].cost) break;
       }
       if (!usable || sum >= best[c].cost * (1 - 1e-12)) continue;
+      held += set.size() - best[c].classes.size();
       best[c] = {sum, n, set};
       changed = true;
     }

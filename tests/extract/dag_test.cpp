@@ -132,12 +132,62 @@ TEST_CASE("a chain of a hundred thousand classes is extracted without recursion"
   CHECK(solution->stop == DagStop::kProved);
 }
 
+TEST_CASE("problems side by side, with free classes in common, are solved as each alone", "[extract][dag]") {
+  constexpr unsigned kSeeds = 60, kCopies = 5;
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    DagProblem one = random_problem(seed);
+    if (underivable_root(one)) continue;
+    for (const DagOptions& options : {DagOptions{10, 0, {}}, DagOptions{0, 1'000'000, {}}}) {
+      const auto alone = solve_dag(one, options);
+      REQUIRE(alone.has_value());
+      DagProblem all;
+      all.classes.push_back({{0, {}}});
+      for (unsigned copy = 0; copy < kCopies; ++copy) {
+        const auto first = static_cast<std::uint32_t>(all.classes.size());
+        for (std::vector<DagNode> nodes : one.classes) {
+          for (DagNode& node : nodes) {
+            for (std::uint32_t& child : node.children) child += first;
+            node.children.push_back(0);
+          }
+          all.classes.push_back(std::move(nodes));
+        }
+        for (const std::uint32_t root : one.roots) all.roots.push_back(root + first);
+      }
+      const auto together = solve_dag(all, options);
+      REQUIRE(together.has_value());
+      INFO("seed " << seed);
+      CHECK(together->stop == alone->stop);
+      CHECK(together->cost == Approx(kCopies * alone->cost));
+      CHECK(together->bound == Approx(kCopies * alone->bound));
+      REQUIRE(cost_of(all, together->choice).has_value());
+    }
+  }
+}
+
+TEST_CASE("a long chain in which every class could skip the one before it is extracted within its limits",
+          "[extract][dag]") {
+  DagProblem problem;
+  for (std::uint32_t c = 0; c < 100000; ++c) {
+    problem.classes.push_back({{1, {}}});
+    if (c > 1) problem.classes[c] = {{1, {c - 1}}, {1.5 + 0.25 * (c % 3), {c - 2}}};
+  }
+  problem.roots = {99999};
+  for (const DagOptions& options : {DagOptions{1, 0, {}}, DagOptions{10, 10'000'000, {}}}) {
+    const auto solution = solve_dag(problem, options);
+    REQUIRE(solution.has_value());
+    CHECK(solution->cost <= 100000);
+    CHECK(solution->bound <= solution->cost);
+    REQUIRE(cost_of(problem, solution->choice).has_value());
+  }
+}
+
 TEST_CASE("extraction that is cancelled or has no time still gives a choice and a bound", "[extract][dag]") {
   for (unsigned seed = 0; seed < 40; ++seed) {
     const DagProblem problem = random_problem(seed);
     const auto best = brute_force(problem);
     if (!best) continue;
-    for (const DagOptions& options : {DagOptions{0, {}}, DagOptions{10, [] { return true; }}}) {
+    for (const DagOptions& options :
+         {DagOptions{0, 0, {}}, DagOptions{10, 0, [] { return true; }}, DagOptions{10, 1, {}}}) {
       const auto solution = solve_dag(problem, options);
       REQUIRE(solution.has_value());
       CHECK(cost_of(problem, solution->choice).has_value());

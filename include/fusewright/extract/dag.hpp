@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,16 +14,21 @@ namespace fusewright::extract {
 struct DagNode {
   double cost = 0;
   std::vector<std::uint32_t> children;
+  auto operator<=>(const DagNode&) const = default;
 };
 
 /// Classes with their nodes; every root must be made.
 struct DagProblem {
   std::vector<std::vector<DagNode>> classes;
   std::vector<std::uint32_t> roots;
+  auto operator<=>(const DagProblem&) const = default;
 };
 
 struct DagOptions {
-  double seconds = 10;                   ///< of wall time; the best found so far is the answer
+  double seconds = 10;  ///< of wall time; the best found so far is the answer
+  /// Where not 0, the limit in place of seconds: nodes that are looked at in each part that is searched. The answer is
+  /// then the same on any machine. Linear programs are left out, for their steps cannot be counted.
+  std::uint64_t work = 0;
   std::function<bool()> cancelled = {};  ///< asked often; true ends the search like the end of time
 };
 
@@ -43,7 +49,8 @@ struct DagSolution {
 /// The first root that no choice without a cycle makes; children and roots are classes of the problem.
 std::optional<std::uint32_t> underivable_root(const DagProblem& problem);
 
-/// Least-cost choice of one node for every class that the roots need, without a cycle.
+/// Least-cost choice of one node for every class that the roots need, without a cycle. What every choice makes divides
+/// the problem into parts that have nothing to do with each other; parts that are alike are solved once.
 /// @param problem  costs are finite and not negative; classes are named by their index.
 /// @returns the best choice found in time, and a bound that holds in any case. Without a limit that is reached the same
 ///          problem gives the same answer.
