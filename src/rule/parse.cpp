@@ -1,6 +1,8 @@
 #include "fusewright/rule/parse.hpp"
 
 #include <cctype>
+#include <iterator>
+#include <type_traits>
 
 #include "src/rule/spelling.hpp"
 #include "src/rule/tree.hpp"
@@ -97,21 +99,15 @@ struct Stop {
   const char* what;
 };
 
-template <class Rule>
-struct Control : peg::normal<Rule> {
-  template <class Input, class... States>
-  [[noreturn]] static void raise(const Input& in, States&&...) {
-    throw Stop{in.current(), expected<Rule>};
-  }
+// --- Which rules make nodes, and how ------------------------------------------------------------------
+
+template <class... Rules>
+struct Set {
+  template <class Rule>
+  static constexpr bool contains = (std::is_same_v<Rule, Rules> || ...);
 };
-
-// --- Which rules make nodes --------------------------------------------------------------------------
-
-template <class Rule>
-using Selector = peg::parse_tree::selector<
-    Rule,
-    peg::parse_tree::store_content::on<
-        g::name, g::applied_name, g::operator_name, g::kebab_name, g::integer, g::decimal, g::infinity, g::approximate,
+using Nodes =
+    Set<g::name, g::applied_name, g::operator_name, g::kebab_name, g::integer, g::decimal, g::infinity, g::approximate,
         g::truth, g::text, g::rest_argument, g::named_argument, g::arguments, g::call, g::fold_call, g::list_value,
         g::nested, g::slice_colon, g::index, g::field, g::power_operator, g::minus_sign, g::product_operator,
         g::sum_operator, g::coalesce_operator, g::comparison_operator, g::word_not, g::alias, g::tolerance,
@@ -123,14 +119,42 @@ using Selector = peg::parse_tree::selector<
         g::match_pattern, g::match_chain, g::tensor_type, g::constant_mark, g::input, g::match_outputs,
         g::kernels_clause, g::because, g::test_mark, g::reject_mark, g::test, g::documentation, g::include,
         g::ruleset_open, g::ruleset, g::ellipsis, g::parameter, g::attribute_kind, g::attribute_default, g::attribute,
-        g::result_name, g::formula, g::value_clause, g::op_block, g::op, g::opclass, g::allow, g::rewrite, g::fuse>,
-    peg::parse_tree::fold_one::on<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison,
-                                  g::coalesce, g::sum, g::product, g::along, g::negation, g::exponent_operand, g::power,
-                                  g::postfix, g::choice_pattern, g::aliased_pattern, g::negated_pattern,
-                                  g::exponent_pattern, g::power_pattern, g::product_pattern, g::sum_pattern, g::pattern,
-                                  g::class_expression>>;
+        g::result_name, g::formula, g::value_clause, g::op_block, g::op, g::opclass, g::allow, g::rewrite, g::fuse>;
+/// Only where they hold more than one node.
+using Levels = Set<g::conditional, g::disjunction, g::conjunction, g::negated, g::comparison, g::coalesce, g::sum,
+                   g::product, g::along, g::negation, g::exponent_operand, g::power, g::postfix, g::choice_pattern,
+                   g::aliased_pattern, g::negated_pattern, g::exponent_pattern, g::power_pattern, g::product_pattern,
+                   g::sum_pattern, g::pattern, g::class_expression>;
 
-using Input = peg::memory_input<peg::tracking_mode::lazy, peg::eol::lf_crlf>;
+using Input = peg::memory_input<peg::tracking_mode::lazy, peg::eol::lf_crlf, std::string_view>;
+
+/// Makes the nodes, each when its rule has matched, so that nothing is made for what is only tried. Those that no other
+/// node holds yet stand in a row.
+template <class Rule>
+struct Control : peg::normal<Rule> {
+  template <peg::apply_mode A, peg::rewind_mode M, template <class...> class Action, template <class...> class Self>
+  static bool match(Input& in, std::vector<TreeNode>& row) {
+    const std::size_t before = row.size();
+    const char* const begin = in.current();
+    if (!peg::normal<Rule>::template match<A, M, Action, Self>(in, row)) {
+      row.resize(before);
+      return false;
+    }
+    if constexpr (Nodes::contains<Rule> || Levels::contains<Rule>) {
+      if (Levels::contains<Rule> && row.size() == before + 1) return true;
+      const auto first = row.begin() + static_cast<std::ptrdiff_t>(before);
+      TreeNode node{&grammar_rule<Rule>, begin, in.current(), {}};
+      node.children.assign(std::move_iterator(first), std::move_iterator(row.end()));
+      row.erase(first, row.end());
+      row.push_back(std::move(node));
+    }
+    return true;
+  }
+
+  [[noreturn]] static void raise(const Input& in, const std::vector<TreeNode>&) {
+    throw Stop{in.current(), expected<Rule>};
+  }
+};
 
 // --- Errors ------------------------------------------------------------------------------------------
 
@@ -369,9 +393,10 @@ class FileReader {
           if (!open_blocks_.empty()) close_block();
           continue;
         }
-        const auto tree = peg::parse_tree::parse<g::item, TreeNode, Selector, peg::nothing, Control>(in);
+        TreeNode tree;
+        peg::parse<g::item, peg::nothing, Control>(in, tree.children);
         auto& items = parsed_.file.items;
-        ast::Item item = reader_.item(*tree);
+        ast::Item item = reader_.item(tree);
         if (reader_.incomplete()) {
           auto& unread = parsed_.file.unread_names;
           if (const auto* op = std::get_if<ast::OpDecl>(&item.what)) unread.push_back(op->name.text);

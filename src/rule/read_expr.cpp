@@ -32,11 +32,9 @@ ExprPtr unary(const std::string& op, ExprPtr operand, Span span) {
 Span TreeReader::span(const TreeNode& node) const { return span(node, node); }
 
 Span TreeReader::span(const TreeNode& first, const TreeNode& last) const {
-  const auto begin = static_cast<std::uint32_t>(first.m_begin.data - source_->text.data());
-  const TreeNode* tail = &last;
-  while (!tail->has_content() && !tail->children.empty())
-    tail = tail->children.back().get();  // folded nodes keep no end
-  auto end = static_cast<std::uint32_t>(tail->m_end.data - source_->text.data());
+  const char* const text = source_->text.data();
+  const auto begin = static_cast<std::uint32_t>(first.begin - text);
+  auto end = static_cast<std::uint32_t>(last.end - text);
   while (end > begin && !scan_.significant[end - 1]) --end;
   return {source_, begin, end};
 }
@@ -94,10 +92,10 @@ double TreeReader::number(const TreeNode& node) {
 ExprPtr TreeReader::literal(const TreeNode& node) {
   if (node.is_type<g::approximate>()) {
     Expr expr = leaf(Expr::Kind::kFloat, span(node));
-    expr.number = number(*node.children.front());
+    expr.number = number(node.children.front());
     expr.approximate = true;
     // How many digits were written decides what the literal stands for, so they are kept.
-    expr.text = text(*node.children.front());
+    expr.text = text(node.children.front());
     return share(std::move(expr));
   }
   if (node.is_type<g::integer>()) {
@@ -113,21 +111,21 @@ ExprPtr TreeReader::literal(const TreeNode& node) {
 
 std::vector<ExprPtr> TreeReader::expressions(const TreeNode& node) {
   std::vector<ExprPtr> result;
-  for (const auto& child : node.children) result.push_back(expression(*child));
+  for (const TreeNode& child : node.children) result.push_back(expression(child));
   return result;
 }
 
 ExprPtr TreeReader::call(const TreeNode& node) {
-  Expr expr = leaf(Expr::Kind::kCall, span(node), text(*node.children[0]));
-  for (const auto& argument : node.children[1]->children) {
-    if (argument->is_type<g::rest_argument>()) {
-      Expr base = leaf(Expr::Kind::kName, span(*argument->children[0]), text(*argument->children[0]));
+  Expr expr = leaf(Expr::Kind::kCall, span(node), text(node.children[0]));
+  for (const TreeNode& argument : node.children[1].children) {
+    if (argument.is_type<g::rest_argument>()) {
+      Expr base = leaf(Expr::Kind::kName, span(argument.children[0]), text(argument.children[0]));
       expr.named.emplace_back("..", share(std::move(base)));
-    } else if (argument->is_type<g::named_argument>()) {
-      expr.named.emplace_back(text(*argument->children[0]), expression(*argument->children[1]));
+    } else if (argument.is_type<g::named_argument>()) {
+      expr.named.emplace_back(text(argument.children[0]), expression(argument.children[1]));
     } else {
-      if (!expr.named.empty()) error(span(*argument), "an operand behind a named attribute; operands come first");
-      expr.args.push_back(expression(*argument));
+      if (!expr.named.empty()) error(span(argument), "an operand behind a named attribute; operands come first");
+      expr.args.push_back(expression(argument));
     }
   }
   return share(std::move(expr));
@@ -144,7 +142,7 @@ ExprPtr TreeReader::primary(const TreeNode& node) {
   }
   if (node.is_type<g::fold_call>()) {
     Expr expr = leaf(Expr::Kind::kCall, span(node), "fold");
-    expr.args.push_back(expression(*node.children[0]));
+    expr.args.push_back(expression(node.children[0]));
     return share(std::move(expr));
   }
   if (node.is_type<g::list_value>()) {
@@ -152,18 +150,18 @@ ExprPtr TreeReader::primary(const TreeNode& node) {
     expr.args = expressions(node);
     return share(std::move(expr));
   }
-  if (node.is_type<g::nested>()) return expression(*node.children[0]);
+  if (node.is_type<g::nested>()) return expression(node.children[0]);
   return literal(node);
 }
 
 ExprPtr TreeReader::index(const TreeNode& node, ExprPtr base, const Span& span) {
   ExprPtr bounds[2];
   bool slice = false;
-  for (const auto& child : node.children) {
-    if (child->is_type<g::slice_colon>()) {
+  for (const TreeNode& child : node.children) {
+    if (child.is_type<g::slice_colon>()) {
       slice = true;
     } else {
-      bounds[slice ? 1 : 0] = expression(*child);
+      bounds[slice ? 1 : 0] = expression(child);
     }
   }
   if (!slice && bounds[0] == nullptr) unreadable(span, "an index is missing between '[' and ']'");
@@ -175,10 +173,10 @@ ExprPtr TreeReader::index(const TreeNode& node, ExprPtr base, const Span& span) 
 }
 
 ExprPtr TreeReader::postfix(const TreeNode& node) {
-  ExprPtr value = expression(*node.children[0]);
+  ExprPtr value = expression(node.children[0]);
   for (std::size_t i = 1; i < node.children.size(); ++i) {
-    const TreeNode& child = *node.children[i];
-    const Span whole = span(*node.children[0], child);
+    const TreeNode& child = node.children[i];
+    const Span whole = span(node.children[0], child);
     if (child.is_type<g::index>()) {
       value = index(child, std::move(value), whole);
     } else {
@@ -192,29 +190,29 @@ ExprPtr TreeReader::postfix(const TreeNode& node) {
 
 // Children alternate: operand, operator, operand, ...
 ExprPtr TreeReader::fold_left(const TreeNode& node) {
-  ExprPtr value = expression(*node.children[0]);
+  ExprPtr value = expression(node.children[0]);
   for (std::size_t i = 1; i + 1 < node.children.size(); i += 2) {
-    std::string op = text(*node.children[i]);
-    if (node.children[i]->is_type<g::comparison_operator>() && op.starts_with("not")) op = "not in";
-    value = binary(op, std::move(value), expression(*node.children[i + 1]));
+    std::string op = text(node.children[i]);
+    if (node.children[i].is_type<g::comparison_operator>() && op.starts_with("not")) op = "not in";
+    value = binary(op, std::move(value), expression(node.children[i + 1]));
   }
   return value;
 }
 
 ExprPtr TreeReader::fold_right_power(const TreeNode& node) {
-  ExprPtr value = expression(*node.children.back());
+  ExprPtr value = expression(node.children.back());
   for (std::size_t i = node.children.size() - 1; i >= 2; i -= 2) {
-    value = binary("**", expression(*node.children[i - 2]), std::move(value));
+    value = binary("**", expression(node.children[i - 2]), std::move(value));
   }
   return value;
 }
 
 // v0 if c0 else v1 if c1 else v2 is v0 if c0 else (v1 if c1 else v2).
 ExprPtr TreeReader::conditional(const TreeNode& node) {
-  ExprPtr value = expression(*node.children.back());
+  ExprPtr value = expression(node.children.back());
   for (std::size_t i = node.children.size() - 1; i >= 2; i -= 2) {
-    Expr expr = leaf(Expr::Kind::kConditional, span(*node.children[i - 2], *node.children.back()));
-    expr.args = {expression(*node.children[i - 1]), expression(*node.children[i - 2]), std::move(value)};
+    Expr expr = leaf(Expr::Kind::kConditional, span(node.children[i - 2], node.children.back()));
+    expr.args = {expression(node.children[i - 1]), expression(node.children[i - 2]), std::move(value)};
     value = share(std::move(expr));
   }
   return value;
@@ -232,18 +230,18 @@ ExprPtr TreeReader::expression(const TreeNode& node) {
   }
   if (node.is_type<g::conjunction>() || node.is_type<g::disjunction>()) {
     const std::string op = node.is_type<g::conjunction>() ? "and" : "or";
-    ExprPtr value = expression(*node.children[0]);
-    for (std::size_t i = 1; i < node.children.size(); ++i) value = binary(op, value, expression(*node.children[i]));
+    ExprPtr value = expression(node.children[0]);
+    for (std::size_t i = 1; i < node.children.size(); ++i) value = binary(op, value, expression(node.children[i]));
     return value;
   }
   if (node.is_type<g::along>()) {
-    return binary("along", expression(*node.children[0]), expression(*node.children[1]));
+    return binary("along", expression(node.children[0]), expression(node.children[1]));
   }
   if (node.is_type<g::negation>() || node.is_type<g::exponent_operand>() || node.is_type<g::negated>()) {
     const std::string op = node.is_type<g::negated>() ? "not" : "-";
-    ExprPtr value = expression(*node.children.back());
+    ExprPtr value = expression(node.children.back());
     for (std::size_t i = node.children.size() - 1; i-- > 0;) {
-      value = unary(op, value, span(*node.children[i], *node.children.back()));
+      value = unary(op, value, span(node.children[i], node.children.back()));
     }
     return value;
   }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tao/pegtl/contrib/parse_tree.hpp>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +11,22 @@
 namespace fusewright::rule {
 
 namespace fuse_grammar = grammar::fuse;
-using TreeNode = tao::pegtl::parse_tree::node;
+
+template <class Rule>
+inline constexpr char grammar_rule = 0;  ///< its address stands for the rule
+
+/// What a rule of the grammar matched, and what those rules matched that it is made of.
+struct TreeNode {
+  const char* rule = nullptr;
+  const char* begin = nullptr;
+  const char* end = nullptr;  ///< behind the blanks that follow
+  std::vector<TreeNode> children;
+
+  template <class Rule>
+  bool is_type() const {
+    return rule == &grammar_rule<Rule>;
+  }
+};
 
 /// Which bytes of a rule file belong to tokens, and whether it can be parsed at all.
 struct Scan {
