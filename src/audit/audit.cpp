@@ -70,8 +70,7 @@ std::string table(const plan::Plan& plan) {
   return out;
 }
 
-Json memory_json(const plan::Plan& plan) {
-  const plan::Memory memory = plan::memory(plan);
+Json memory_json(const plan::Memory& memory) {
   return {{"total", memory.total()},
           {"inputs", memory.inputs},
           {"weights", memory.constants},
@@ -79,7 +78,7 @@ Json memory_json(const plan::Plan& plan) {
           {"between_kernels", memory.intermediates}};
 }
 
-std::string header(const Subject& subject) {
+std::string header(const Subject& subject, const plan::Memory& memory) {
   const plan::Plan& plan = subject.plan;
   const std::int64_t bytes = planned_bytes(plan);
   std::string out =
@@ -90,7 +89,6 @@ std::string header(const Subject& subject) {
   out += fmt::format("  estimate  {} instead of {}; none under {} (gap {:.1f} %)\n",
                      human_seconds(plan.extraction.cost), human_seconds(plan.unfused_seconds_estimated),
                      human_seconds(plan.extraction.bound), 100 * plan.extraction.gap);
-  const plan::Memory memory = plan::memory(plan);
   out += fmt::format(
       "  memory    {}\n",
       wrapped(fmt::format("{} at once: inputs {}, weights {}, outputs {}, between kernels {}",
@@ -135,13 +133,14 @@ std::string rules_text(const Subject& subject) {
 Page overview(const Subject& subject) {
   constexpr std::size_t kMostNodes = 60;
   const plan::Plan& plan = subject.plan;
+  const plan::Memory memory = plan::memory(plan);
   const Edges edges(subject);
   Page page;
   page.json = {
       {"model", subject.model},       {"device", subject.device.name},        {"kernels", plan.groups.size()},
       {"bytes", planned_bytes(plan)}, {"unfused", unfused_json(plan)},        {"extraction", extraction_json(plan)},
-      {"memory", memory_json(plan)},  {"stop_reasons", subject.stop_reasons}, {"groups", Json::array()}};
-  page.text = header(subject) + "\n" + table(plan);
+      {"memory", memory_json(memory)},  {"stop_reasons", subject.stop_reasons}, {"groups", Json::array()}};
+  page.text = header(subject, memory) + "\n" + table(plan);
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
     Json item = group_json(plan, g);
     item["bytes_before"] = bytes_alone(plan.graph, plan.groups[g]);

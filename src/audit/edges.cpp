@@ -39,10 +39,8 @@ Json Edge::json(const plan::Plan& plan) const {
 /// Two groups as one region.
 struct Edges::Union {
   std::vector<NodeId> nodes;  // topological
-  std::vector<Value> inputs;
-  region::Region region;
-  std::string refused;  // why there is no region
-  double apart = 0;     // seconds of the two
+  std::string refused;        // why there is no region
+  Form form;
 };
 
 Edges::Edges(const Subject& subject) : subject_(subject), plan_(subject.plan), uses_(subject.plan.graph) {
@@ -66,6 +64,7 @@ Edges::Edges(const Subject& subject) : subject_(subject), plan_(subject.plan), u
         next.insert(readers->second.begin(), readers->second.end());
     next_[g].assign(next.begin(), next.end());
   }
+  for (const Value v : plan_.graph.entry_computation().results) results_.insert(storage(v));
   for (const plan::Cut& cut : plan_.cuts) recorded_.emplace(std::pair(cut.value, cut.consumer), &cut);
 }
 
@@ -116,7 +115,7 @@ Edges::Union Edges::united(std::size_t writer, std::size_t reader) const {
   const plan::Group& first = plan_.groups[writer];
   const plan::Group& second = plan_.groups[reader];
   Union both;
-  both.apart = first.seconds_estimated + second.seconds_estimated;
+  both.form.apart = first.seconds_estimated + second.seconds_estimated;
   std::set<std::pair<std::uint32_t, NodeId>> nodes;
   const auto add = [&](NodeId id) { nodes.emplace(uses_.position(id), id); };
   for (const NodeId id : first.nodes) add(id);
@@ -133,10 +132,11 @@ Edges::Union Edges::united(std::size_t writer, std::size_t reader) const {
   const auto is_scalar = [&](Value v) {
     return plan_.graph.info(v.node).name == "constant" && plan_.graph.type(v).shape.empty();
   };
+  std::vector<Value> inputs;
   std::set<Value> seen;
   for (const NodeId id : both.nodes)
     for (const Value v : plan_.graph[id].operands)
-      if (v.valid() && !inside.contains(v.node) && !is_scalar(v) && seen.insert(v).second) both.inputs.push_back(v);
+      if (v.valid() && !inside.contains(v.node) && !is_scalar(v) && seen.insert(v).second) inputs.push_back(v);
 
   std::vector<Value> outputs;
   const auto write = [&](Value v) {
@@ -146,12 +146,31 @@ Edges::Union Edges::united(std::size_t writer, std::size_t reader) const {
     for (const Value v : group->outputs) write(v);
   for (const NodeId id : both.nodes)
     if (views_.contains({id, 0})) write({id, 0});
-  Result<region::Region> region = plan::make_region(plan_.graph, both.nodes, both.inputs, outputs);
+  Result<region::Region> region = plan::make_region(plan_.graph, both.nodes, inputs, outputs);
   if (region)
-    both.region = *std::move(region);
+    both.form.region = *std::move(region);
   else
     both.refused = region.error().diagnostics.front().message;
+  both.form.hot = hot_inputs(inputs);
+  both.form.guard_facts = guard_facts(both.nodes, inside);
   return both;
+}
+
+std::vector<std::uint8_t> Edges::guard_facts(const std::vector<NodeId>& nodes, const std::set<NodeId>& inside) const {
+  std::vector<std::uint8_t> out;
+  const auto note = [&](Value v) {
+    const auto& readers = uses_.readers(v.node);
+    const bool outside = std::ranges::any_of(readers, [&](NodeId reader) { return !inside.contains(reader); });
+    const bool constant = plan_.graph.info(v.node).name == "constant";
+    out.push_back(static_cast<std::uint8_t>((constant ? 8 : 0) | (uses_.is_result(v) ? 4 : 0) |
+                                            (readers.size() == 1 ? 2 : 0) | (outside ? 1 : 0)));
+  };
+  for (const NodeId id : nodes) {
+    for (const Value operand : plan_.graph[id].operands)
+      if (operand.valid()) note(operand);
+    for (std::uint32_t result = 0; result < plan_.graph[id].types.size(); ++result) note({id, result});
+  }
+  return out;
 }
 
 Attempt Edges::attempt(const rule::FuseRule& rule, const Union& both) const {
@@ -172,36 +191,49 @@ Attempt Edges::attempt(const rule::FuseRule& rule, const Union& both) const {
   Attempt best{rule.name, Why::kTemplate, ""};
   for (const auto& [kind, word] : ops::kTemplates) {
     if (rule.kernel && *rule.kernel != kind) continue;
-    const auto schedule = schedule::fit(both.region, kind, subject_.device.shape);
+    const auto schedule = schedule::fit(both.form.region, kind, subject_.device.shape);
     if (!schedule) {
       if (best.why == Why::kTemplate && best.reason.empty())
         best.reason = fmt::format("template {}: {}", word, schedule.error().reason);
       continue;
     }
-    const cost::KernelCost cost = cost::kernel_cost(both.region, *schedule, subject_.device, hot_inputs(both.inputs));
+    const cost::KernelCost cost = cost::kernel_cost(both.form.region, *schedule, subject_.device, both.form.hot);
     if (best.why == Why::kCost && best.seconds <= cost.seconds) continue;
     best.why = Why::kCost;
     best.seconds = cost.seconds;
     best.reason = fmt::format("one kernel takes {} ({}), two take {}", human_seconds(cost.seconds), cost.explanation,
-                              human_seconds(both.apart));
+                              human_seconds(both.form.apart));
   }
-  if (best.why == Why::kCost && best.seconds < both.apart) best.reason += "; the search did not come by this";
+  if (best.why == Why::kCost && best.seconds < both.form.apart) best.reason += "; the search did not come by this";
   return best;
 }
 
-std::vector<Attempt> Edges::attempts(std::size_t writer, std::size_t reader) const {
-  const auto [at, fresh] = known_.try_emplace({writer, reader});
-  if (!fresh) return at->second;
-  for (const std::size_t g : {writer, reader})
-    if (const std::string& reason = plan_.groups[g].unsupported; !reason.empty())
-      return at->second = {{"", Why::kTemplate, reason}};
-  if (cyclic(writer, reader))
-    return at->second = {
-               {"", Why::kCycle, "between them stands another kernel that reads the one and feeds the other"}};
-  const Union both = united(writer, reader);
+std::vector<Attempt> Edges::attempts(const Union& both) const {
   std::vector<Attempt> all;
   for (const rule::FuseRule& rule : subject_.rules.fuses) all.push_back(attempt(rule, both));
-  return at->second = std::move(all);
+  return all;
+}
+
+Edges::Attempts Edges::find_attempts(std::size_t writer, std::size_t reader) const {
+  const auto alone = [](std::vector<Attempt> all) {
+    return std::make_shared<const std::vector<Attempt>>(std::move(all));
+  };
+  for (const std::size_t g : {writer, reader})
+    if (const std::string& reason = plan_.groups[g].unsupported; !reason.empty())
+      return alone({{"", Why::kTemplate, reason}});
+  if (cyclic(writer, reader))
+    return alone({{"", Why::kCycle, "between them stands another kernel that reads the one and feeds the other"}});
+  const Union both = united(writer, reader);
+  if (!both.refused.empty()) return alone(attempts(both));  // the refusal names a node
+  Attempts& known = by_form_[both.form];
+  if (known == nullptr) known = alone(attempts(both));
+  return known;
+}
+
+const std::vector<Attempt>& Edges::attempts(std::size_t writer, std::size_t reader) const {
+  Attempts& known = by_pair_[{writer, reader}];
+  if (known == nullptr) known = find_attempts(writer, reader);
+  return *known;
 }
 
 // The attempt that got furthest says most; among equals the rule of one of the two kernels.
@@ -237,10 +269,8 @@ Edge Edges::edge(Value value, std::size_t writer, std::size_t reader) const {
 std::vector<Edge> Edges::leaving(std::size_t group) const {
   std::vector<Edge> out;
   for (const Value value : plan_.groups[group].outputs) {
-    const bool result =
-        std::any_of(plan_.graph.entry_computation().results.begin(), plan_.graph.entry_computation().results.end(),
-                    [&](Value v) { return storage(v) == value; });
-    if (result) out.push_back({value, group, std::nullopt, Why::kOutput, "output of the model", 0, 0});
+    if (results_.contains(value))
+      out.push_back({value, group, std::nullopt, Why::kOutput, "output of the model", 0, 0});
     if (const auto readers = readers_.find(value); readers != readers_.end())
       for (const std::size_t reader : readers->second)
         if (reader != group) out.push_back(edge(value, group, reader));

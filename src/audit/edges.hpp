@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "fusewright/audit/audit.hpp"
@@ -45,19 +47,37 @@ class Edges {
 
   std::vector<Edge> leaving(std::size_t group) const;
   std::vector<Edge> entering(std::size_t group) const;
-  /// Of each `fuse` rule, on both groups as one kernel.
-  std::vector<Attempt> attempts(std::size_t writer, std::size_t reader) const;
+  /// Of each `fuse` rule, on both groups as one kernel. Valid as long as the edges are.
+  const std::vector<Attempt>& attempts(std::size_t writer, std::size_t reader) const;
   /// Groups that compute a node.
   std::vector<std::size_t> groups_of(graph::NodeId node) const;
   /// Inputs of a group that an earlier group has just written.
   std::vector<bool> hot_inputs(const std::vector<Value>& inputs) const;
 
  private:
+  /// All of two groups as one kernel that rules, templates and costs can tell, without the names of its nodes: a form
+  /// that the layers of a model repeat is asked about once.
+  struct Form {
+    region::Region region;
+    std::vector<bool> hot;                  ///< by input
+    std::vector<std::uint8_t> guard_facts;  ///< what guards may ask of each value that is read or made
+    double apart = 0;                       ///< seconds of the two
+
+    bool operator==(const Form&) const = default;
+  };
+  struct FormHash {
+    std::size_t operator()(const Form& form) const { return region::hash(form.region); }
+  };
   struct Union;
+  using Attempts = std::shared_ptr<const std::vector<Attempt>>;
   Value storage(Value v) const;
   bool is_read_outside(Value v, std::size_t writer, std::size_t reader, const std::set<graph::NodeId>& inside) const;
   bool cyclic(std::size_t writer, std::size_t reader) const;
   Union united(std::size_t writer, std::size_t reader) const;
+  std::vector<std::uint8_t> guard_facts(const std::vector<graph::NodeId>& nodes,
+                                        const std::set<graph::NodeId>& inside) const;
+  std::vector<Attempt> attempts(const Union& both) const;
+  Attempts find_attempts(std::size_t writer, std::size_t reader) const;
   Attempt attempt(const rule::FuseRule& rule, const Union& both) const;
   Edge edge(Value value, std::size_t writer, std::size_t reader) const;
 
@@ -71,7 +91,9 @@ class Edges {
   std::map<Value, std::vector<std::size_t>> read_as_;     // of a tensor as it is, views among them
   std::map<Value, std::vector<graph::NodeId>> viewed_by_;
   std::map<std::pair<Value, std::string>, const plan::Cut*> recorded_;
-  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<Attempt>> known_;
+  std::set<Value> results_;                                                  // the tensors of the model's outputs
+  mutable std::map<std::pair<std::size_t, std::size_t>, Attempts> by_pair_;  // writer and reader
+  mutable std::unordered_map<Form, Attempts, FormHash> by_form_;
 };
 
 }  // namespace fusewright::audit

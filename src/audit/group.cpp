@@ -193,7 +193,7 @@ Result<Page> group_page(const Subject& subject, const std::string& given) {
       Json item = edge.json(plan);
       page.text += edge_text(plan, edge, leaving) + reason_text(edge);
       if (edge.reader) {
-        const std::vector<Attempt> attempts = edges.attempts(edge.writer, *edge.reader);
+        const std::vector<Attempt>& attempts = edges.attempts(edge.writer, *edge.reader);
         item["writer"] = plan.groups[edge.writer].name;
         item["attempts"] = to_json(attempts);
         page.text += to_text(attempts, 8);

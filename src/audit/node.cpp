@@ -137,7 +137,7 @@ Result<Page> node_page(const Subject& subject, const std::string& given) {
         Json item = edge.json(plan);
         item["writer"] = plan.groups[edge.writer].name;
         if (edge.reader) {
-          const std::vector<Attempt> attempts = edges.attempts(edge.writer, *edge.reader);
+          const std::vector<Attempt>& attempts = edges.attempts(edge.writer, *edge.reader);
           text += to_text(attempts, 8);
           item["attempts"] = to_json(attempts);
         }
