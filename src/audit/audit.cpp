@@ -130,41 +130,52 @@ std::string rules_text(const Subject& subject) {
 
 }  // namespace
 
-Page overview(const Subject& subject) {
-  constexpr std::size_t kMostNodes = 60;
+Json overview_json(const Subject& subject) {
   const plan::Plan& plan = subject.plan;
-  const plan::Memory memory = plan::memory(plan);
   const Edges edges(subject);
-  Page page;
-  page.json = {
-      {"model", subject.model},       {"device", subject.device.name},        {"kernels", plan.groups.size()},
-      {"bytes", planned_bytes(plan)}, {"unfused", unfused_json(plan)},        {"extraction", extraction_json(plan)},
-      {"memory", memory_json(memory)},  {"stop_reasons", subject.stop_reasons}, {"groups", Json::array()}};
-  page.text = header(subject, memory) + "\n" + table(plan);
+  Json json = {{"model", subject.model},
+               {"device", subject.device.name},
+               {"kernels", plan.groups.size()},
+               {"bytes", planned_bytes(plan)},
+               {"unfused", unfused_json(plan)},
+               {"extraction", extraction_json(plan)},
+               {"memory", memory_json(plan::memory(plan))},
+               {"stop_reasons", subject.stop_reasons},
+               {"groups", Json::array()}};
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
     Json item = group_json(plan, g);
     item["bytes_before"] = bytes_alone(plan.graph, plan.groups[g]);
     item["bound_by"] = plan.groups[g].cost_explanation;
     if (!plan.groups[g].unsupported.empty()) item["unsupported"] = plan.groups[g].unsupported;
     item["cuts"] = Json::array();
-    page.text += "\n" + group_text(plan, g, kMostNodes);
-    const std::vector<Edge> leaving = edges.leaving(g);
-    if (!leaving.empty()) page.text += "  ends at\n";
-    for (std::size_t i = 0; i < leaving.size(); ++i) {
-      item["cuts"].push_back(leaving[i].json(plan));
-      page.text += edge_text(plan, leaving[i], true);
-      const bool shared = i + 1 < leaving.size() && leaving[i].reason == leaving[i + 1].reason;  // said once
-      if (!shared) page.text += reason_text(leaving[i]);
-    }
-    page.json["groups"].push_back(std::move(item));
+    for (const Edge& edge : edges.leaving(g)) item["cuts"].push_back(edge.json(plan));
+    json["groups"].push_back(std::move(item));
   }
-  page.json["views"] = views_json(plan);
-  page.json["load_time"] = Json::array();
-  for (const graph::NodeId id : plan.load_time) page.json["load_time"].push_back(plan.graph[id].name);
-  page.json["rules"] = rules_json(subject);
-  page.text += rules_text(subject);
-  page.text += "\n`audit --group NAME` says more of a kernel, `--why NODE` of a node of the model.\n";
-  return page;
+  json["views"] = views_json(plan);
+  json["load_time"] = Json::array();
+  for (const graph::NodeId id : plan.load_time) json["load_time"].push_back(plan.graph[id].name);
+  json["rules"] = rules_json(subject);
+  return json;
+}
+
+std::string overview_text(const Subject& subject) {
+  constexpr std::size_t kMostNodes = 60;
+  const plan::Plan& plan = subject.plan;
+  const Edges edges(subject);
+  std::string out = header(subject, plan::memory(plan)) + "\n" + table(plan);
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    out += "\n" + group_text(plan, g, kMostNodes);
+    const std::vector<Edge> leaving = edges.leaving(g);
+    if (!leaving.empty()) out += "  ends at\n";
+    for (std::size_t i = 0; i < leaving.size(); ++i) {
+      out += edge_text(plan, leaving[i], true);
+      const bool shared = i + 1 < leaving.size() && leaving[i].reason == leaving[i + 1].reason;  // said once
+      if (!shared) out += reason_text(leaving[i]);
+    }
+  }
+  out += rules_text(subject);
+  out += "\n`audit --group NAME` says more of a kernel, `--why NODE` of a node of the model.\n";
+  return out;
 }
 
 }  // namespace fusewright::audit

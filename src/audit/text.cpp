@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
-
 namespace fusewright::audit {
 
 namespace {
@@ -32,13 +30,16 @@ std::string shorten(std::string text, std::size_t width) {
   return text;
 }
 
-std::string wrapped(const std::string& text, std::size_t indent) {
+std::string wrapped(std::string_view text, std::size_t indent) {
+  constexpr std::string_view kBlanks = " \t\n\r\v\f";
   std::string out;
   std::size_t column = indent;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
+  for (std::size_t at = text.find_first_not_of(kBlanks); at < text.size(); at = text.find_first_not_of(kBlanks, at)) {
+    const std::string_view word = text.substr(at, text.find_first_of(kBlanks, at) - at);
+    at += word.size();
     if (column > indent && column + 1 + word.size() > kColumns) {
-      out += '\n' + std::string(indent, ' ');
+      out += '\n';
+      out.append(indent, ' ');
       column = indent;
     }
     if (column > indent) {

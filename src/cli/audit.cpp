@@ -30,8 +30,10 @@ Result<int> audit(const AuditArguments& args) {
     FW_TRY(page, audit::node_page(subject, args.node));
   } else if (!args.group.empty()) {
     FW_TRY(page, audit::group_page(subject, args.group));
+  } else if (args.model.json) {
+    page.json = audit::overview_json(subject);
   } else {
-    page = audit::overview(subject);
+    page.text = audit::overview_text(subject);
   }
   if (options.progress) options.progress("");
   c.phases.emplace_back("audit", seconds_since(before_page));

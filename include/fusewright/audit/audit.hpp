@@ -22,17 +22,18 @@ struct Subject {
   const std::vector<std::string>& stop_reasons;
 };
 
-/// An answer for programs and for people (80 columns). It holds no measured value: two audits of the same model and
-/// rules are equal byte for byte.
+/// All groups, each with its rules, source nodes, bytes of its operators one by one and as one kernel, estimated time,
+/// and for every tensor that leaves it why the edge to each reader was cut; and for every rewrite how often it matched,
+/// applied and was refused. For programs, and for people in 80 columns. Like all answers here they hold no measured
+/// value: two audits of the same model and rules are equal byte for byte.
+nlohmann::ordered_json overview_json(const Subject& subject);
+std::string overview_text(const Subject& subject);
+
+/// An answer about one thing, in both forms.
 struct Page {
   nlohmann::ordered_json json;
   std::string text;
 };
-
-/// All groups, each with its rules, source nodes, bytes of its operators one by one and as one kernel, estimated time,
-/// and for every tensor that leaves it why the edge to each reader was cut; and for every rewrite how often it matched,
-/// applied and was refused.
-Page overview(const Subject& subject);
 
 /// One group in depth: its operators and tensors, schedule and terms of its cost, the rules' places and documentation,
 /// the steps by which its nodes came from those of the model, and whether these replay; what each `fuse` rule says to

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Numbers and lists for people, in 80 columns.
@@ -15,7 +16,7 @@ std::string human_count(double count);                     ///< "4.10 M"
 std::string shorten(std::string text, std::size_t width);  ///< its beginning and "..", where it is longer
 
 /// Words in lines of at most kColumns; all but the first line are indented, and the first starts at that column.
-std::string wrapped(const std::string& text, std::size_t indent);
+std::string wrapped(std::string_view text, std::size_t indent);
 /// "a, b, c", and "(and 90 more)" in place of what goes beyond `most` names.
 std::string listed(const std::vector<std::string>& names, std::size_t most);
 
