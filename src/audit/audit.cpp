@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "edges.hpp"
 #include "fusewright/audit/text.hpp"
 #include "fusewright/plan/memory.hpp"
+#include "fusewright/support/beside.hpp"
 #include "pages.hpp"
 
 namespace fusewright::audit {
@@ -113,6 +118,54 @@ Json rules_json(const Subject& subject) {
   return json;
 }
 
+/// Some of the groups, from `first` to before `last`.
+struct Range {
+  std::size_t first, last;
+};
+
+std::string groups_text(const Subject& subject, Range range) {
+  constexpr std::size_t kMostNodes = 60;
+  const plan::Plan& plan = subject.plan;
+  const Edges edges(subject);
+  std::string out;
+  for (std::size_t g = range.first; g < range.last; ++g) {
+    out += "\n" + group_text(plan, g, kMostNodes);
+    const std::vector<Edge> leaving = edges.leaving(g);
+    if (!leaving.empty()) out += "  ends at\n";
+    for (std::size_t i = 0; i < leaving.size(); ++i) {
+      out += edge_text(plan, leaving[i], true);
+      const bool shared = i + 1 < leaving.size() && leaving[i].reason == leaving[i + 1].reason;  // said once
+      if (!shared) out += reason_text(leaving[i]);
+    }
+  }
+  return out;
+}
+
+std::vector<Json> groups_json(const Subject& subject, Range range) {
+  const plan::Plan& plan = subject.plan;
+  const Edges edges(subject);
+  std::vector<Json> out;
+  for (std::size_t g = range.first; g < range.last; ++g) {
+    Json item = group_json(plan, g);
+    item["bytes_before"] = bytes_alone(plan.graph, plan.groups[g]);
+    item["bound_by"] = plan.groups[g].cost_explanation;
+    if (!plan.groups[g].unsupported.empty()) item["unsupported"] = plan.groups[g].unsupported;
+    item["cuts"] = Json::array();
+    for (const Edge& edge : edges.leaving(g)) item["cuts"].push_back(edge.json(plan));
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+/// What `say` says of all groups, in two parts that are made at once.
+template <class Say>
+auto two_parts(const Subject& subject, const Say& say) {
+  const std::size_t all = subject.plan.groups.size();
+  auto second = beside([&] { return say(subject, Range{all / 2, all}); });
+  auto first = say(subject, Range{0, all / 2});
+  return std::pair(std::move(first), second.get());
+}
+
 std::string rules_text(const Subject& subject) {
   if (subject.saturated == nullptr) return {};
   std::string out = fmt::format("\n{:60} {:>8} {:>8}\n", "rewrite", "matches", "applied");
@@ -132,50 +185,31 @@ std::string rules_text(const Subject& subject) {
 
 Json overview_json(const Subject& subject) {
   const plan::Plan& plan = subject.plan;
-  const Edges edges(subject);
+  auto memory = beside([&] { return plan::memory(plan); });
+  auto [groups, more] = two_parts(subject, groups_json);
+  std::ranges::move(more, std::back_inserter(groups));
   Json json = {{"model", subject.model},
                {"device", subject.device.name},
                {"kernels", plan.groups.size()},
                {"bytes", planned_bytes(plan)},
                {"unfused", unfused_json(plan)},
                {"extraction", extraction_json(plan)},
-               {"memory", memory_json(plan::memory(plan))},
+               {"memory", memory_json(memory.get())},
                {"stop_reasons", subject.stop_reasons},
-               {"groups", Json::array()}};
-  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    Json item = group_json(plan, g);
-    item["bytes_before"] = bytes_alone(plan.graph, plan.groups[g]);
-    item["bound_by"] = plan.groups[g].cost_explanation;
-    if (!plan.groups[g].unsupported.empty()) item["unsupported"] = plan.groups[g].unsupported;
-    item["cuts"] = Json::array();
-    for (const Edge& edge : edges.leaving(g)) item["cuts"].push_back(edge.json(plan));
-    json["groups"].push_back(std::move(item));
-  }
-  json["views"] = views_json(plan);
-  json["load_time"] = Json::array();
+               {"groups", std::move(groups)},
+               {"views", views_json(plan)},
+               {"load_time", Json::array()},
+               {"rules", rules_json(subject)}};
   for (const graph::NodeId id : plan.load_time) json["load_time"].push_back(plan.graph[id].name);
-  json["rules"] = rules_json(subject);
   return json;
 }
 
 std::string overview_text(const Subject& subject) {
-  constexpr std::size_t kMostNodes = 60;
   const plan::Plan& plan = subject.plan;
-  const Edges edges(subject);
-  std::string out = header(subject, plan::memory(plan)) + "\n" + table(plan);
-  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    out += "\n" + group_text(plan, g, kMostNodes);
-    const std::vector<Edge> leaving = edges.leaving(g);
-    if (!leaving.empty()) out += "  ends at\n";
-    for (std::size_t i = 0; i < leaving.size(); ++i) {
-      out += edge_text(plan, leaving[i], true);
-      const bool shared = i + 1 < leaving.size() && leaving[i].reason == leaving[i + 1].reason;  // said once
-      if (!shared) out += reason_text(leaving[i]);
-    }
-  }
-  out += rules_text(subject);
-  out += "\n`audit --group NAME` says more of a kernel, `--why NODE` of a node of the model.\n";
-  return out;
+  auto memory = beside([&] { return plan::memory(plan); });
+  const auto [groups, more] = two_parts(subject, groups_text);
+  return header(subject, memory.get()) + "\n" + table(plan) + groups + more + rules_text(subject) +
+         "\n`audit --group NAME` says more of a kernel, `--why NODE` of a node of the model.\n";
 }
 
 }  // namespace fusewright::audit

@@ -7,6 +7,7 @@
 #include "fusewright/extract/extract.hpp"
 #include "fusewright/frontend/hlo/import.hpp"
 #include "fusewright/kernel/lower.hpp"
+#include "fusewright/support/beside.hpp"
 #include "fusewright/support/clock.hpp"
 #include "import.hpp"
 
@@ -134,10 +135,12 @@ Result<Compilation> plan(const CompileOptions& options) {
   FW_TRY(Compilation c, begin(options));
   Phases phases(options, c);
   phases.begin("rules");
+  auto model = beside([&] { return read_model(options); });
   FW_TRY(c.rules, load_rules(options.rules, options.builtin_rules));
 
   phases.begin("import");
-  FW_TRY(c.imported, import_model(options, c.rules->table));
+  FW_TRY(const Import import, model.get());
+  FW_TRY(c.imported, import(c.rules->table));
 
   FW_TRY_STATUS(finish(options, c, phases));
   return c;

@@ -37,40 +37,47 @@ ImportOptions import_options(const CompileOptions& options) {
   return out;
 }
 
-Result<graph::Graph> import_hlo(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
+Result<Import> read_hlo(const CompileOptions& options) {
   namespace hlo = frontend_hlo;
   FW_TRY(const SourcePtr text, hlo::read_hlo_file(options.model));
-  auto import = import_options<hlo::ImportOptions>(options);
-  for (const auto& [n, tensor] : options.data) import.inputs.emplace(std::to_string(n), tensor);
-  FW_TRY(std::vector<graph::Graph> graphs, hlo::import_hlo(text, std::move(table), import));
-  if (graphs.size() != 1)
-    return fail(fmt::format("{}: holds {} modules; one is expected", options.model, graphs.size()));
-  return std::move(graphs.front());
+  FW_TRY(std::vector<hlo::Module> parsed, hlo::parse_hlo(text));
+  return [&options, modules = std::make_shared<const std::vector<hlo::Module>>(std::move(parsed))](
+             std::shared_ptr<const ops::OpTable> table) -> Result<graph::Graph> {
+    auto import = import_options<hlo::ImportOptions>(options);
+    for (const auto& [n, tensor] : options.data) import.inputs.emplace(std::to_string(n), tensor);
+    FW_TRY(std::vector<graph::Graph> graphs, hlo::import_hlo(*modules, std::move(table), import));
+    if (graphs.size() != 1)
+      return fail(fmt::format("{}: holds {} modules; one is expected", options.model, graphs.size()));
+    return std::move(graphs.front());
+  };
 }
 
-Result<graph::Graph> import_onnx(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
+Result<Import> read_onnx(const CompileOptions& options) {
   namespace onnx = frontend_onnx;
-  auto import = import_options<onnx::ImportOptions>(options);
-  import.data = options.data;
-  return onnx::import_onnx(options.model, std::move(table), import);
+  FW_TRY(std::shared_ptr<onnx::ModelFile> file, onnx::read_onnx(options.model));
+  return [&options, file = std::move(file)](std::shared_ptr<const ops::OpTable> table) {
+    auto import = import_options<onnx::ImportOptions>(options);
+    import.data = options.data;
+    return onnx::import_onnx(file, std::move(table), import);
+  };
 }
 
 struct Frontend {
   std::string_view suffix;
-  Result<graph::Graph> (*import)(const CompileOptions&, std::shared_ptr<const ops::OpTable>);
+  Result<Import> (*read)(const CompileOptions&);
 };
-constexpr Frontend kFrontends[] = {{".onnx", import_onnx}, {".hlo", import_hlo}, {".txt", import_hlo}};
+constexpr Frontend kFrontends[] = {{".onnx", read_onnx}, {".hlo", read_hlo}, {".txt", read_hlo}};
 
 }  // namespace
 
-Result<graph::Graph> import_model(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table) {
+Result<Import> read_model(const CompileOptions& options) {
   std::error_code error;
   const auto status = std::filesystem::status(options.model, error);
   if (!std::filesystem::exists(status)) return fail(fmt::format("{}: no such file", options.model));
   if (std::filesystem::is_directory(status))
     return fail(fmt::format("{}: is a folder, not a model file", options.model));
   for (const Frontend& frontend : kFrontends)
-    if (options.model.ends_with(frontend.suffix)) return frontend.import(options, std::move(table));
+    if (options.model.ends_with(frontend.suffix)) return frontend.read(options);
   return fail(fmt::format("{}: not a model file by its name (.onnx, or .hlo and .txt for HLO text)", options.model));
 }
 

@@ -4,8 +4,11 @@
 
 namespace fusewright::driver {
 
-/// Reads a model with the frontend that its name or first bytes call for.
-/// Errors: those of the frontend; a file that is neither; an HLO file of several modules.
-Result<graph::Graph> import_model(const CompileOptions& options, std::shared_ptr<const ops::OpTable> table);
+/// What is left to do of reading a model once the operators are known. The options it was made with must outlive it.
+using Import = std::function<Result<graph::Graph>(std::shared_ptr<const ops::OpTable>)>;
+
+/// Reads a model file with the frontend that its name calls for, as far as that needs no operators.
+/// Errors, also of what is left to do: those of the frontend; a file that is neither; an HLO file of several modules.
+Result<Import> read_model(const CompileOptions& options);
 
 }  // namespace fusewright::driver

@@ -70,7 +70,8 @@ Result<Compilation> Replanner::plan() {
   if (imported_ && same_operators(*imported_->table, *rules->table)) {
     imported_->table = rules->table;
   } else {
-    FW_TRY(imported_, import_model(options_, rules->table));
+    FW_TRY(const Import import, read_model(options_));
+    FW_TRY(imported_, import(rules->table));
   }
   return plan_imported(options_, std::move(rules), *imported_);
 }

@@ -98,6 +98,38 @@ TEST_CASE("audits of a group and of a node are the same each time, also without 
   }
 }
 
+TEST_CASE("kernels of one form are told apart by what guards ask of their operands", "[cli][audit]") {
+  const Scratch scratch;
+  // Both pairs are one region; only the second one's operand has another reader.
+  const std::string model = scratch.write("twins.hlo", R"(HloModule m
+
+ENTRY e {
+ x0 = f32[8,16] parameter(0)
+ x1 = f32[8,16] parameter(1)
+ w = f32[16,16] parameter(2)
+ d0 = f32[8,16] dot(x0, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ d1 = f32[8,16] dot(x1, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ e0 = f32[8,16] exponential(d0)
+ e1 = f32[8,16] exponential(d1)
+ t1 = f32[8,16] tanh(x1)
+ ROOT all = (f32[8,16], f32[8,16], f32[8,16]) tuple(e0, e1, t1)
+}
+)");
+  const std::string rules = scratch.write("never.fuse", R"(
+fuse dot-then-exp {
+  match dot(x, w) |> exp
+  where single_use(x), shape(x)[0] == 9
+}
+)");
+  const auto reason = [&](const std::string& node) {
+    const json cuts = group_with(audit(model + " --no-builtin-rules --rules " + rules), node)["cuts"];
+    REQUIRE(cuts.size() == 1);
+    return cuts[0]["reason"].get<std::string>();
+  };
+  CHECK(has(reason("d0"), "`shape(x)[0] == 9` does not hold"));
+  CHECK(has(reason("d1"), "`single_use(x)` does not hold"));
+}
+
 TEST_CASE("the bound counts what a composite operator reads and computes", "[cli][audit]") {
   const Scratch scratch;
   const std::string model = scratch.write("layer_norm.hlo", R"(HloModule m

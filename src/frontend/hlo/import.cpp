@@ -342,6 +342,11 @@ Result<graph::Graph> Importer::run() {
 Result<std::vector<graph::Graph>> import_hlo(const SourcePtr& text, std::shared_ptr<const ops::OpTable> table,
                                              const ImportOptions& options) {
   FW_TRY(const std::vector<Module> modules, parse_hlo(text));
+  return import_hlo(modules, std::move(table), options);
+}
+
+Result<std::vector<graph::Graph>> import_hlo(const std::vector<Module>& modules,
+                                             std::shared_ptr<const ops::OpTable> table, const ImportOptions& options) {
   std::vector<graph::Graph> graphs;
   for (const Module& module : modules) {
     FW_TRY(const Resolution names, resolve_names(module));

@@ -425,13 +425,13 @@ std::vector<Value> Importer::import_graph(::onnx::GraphProto& graph, Scope& scop
   return results;
 }
 
-Result<graph::Graph> import_onnx(const std::string& path, std::shared_ptr<const ops::OpTable> table,
-                                 const ImportOptions& options) {
+namespace {
+
+/// What `read` returns of the file, or why it could not be read.
+template <class Read>
+auto reading(const std::string& path, const Read& read) -> Result<decltype(read())> {
   try {
-    ModelFile file = read_model(path);
-    graph::Graph graph = graph::make_graph(std::move(table), file.model.graph().name());
-    Importer(file, options, graph).import_model();
-    return graph::remove_dead(graph);
+    return read();
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::kResource, "'" + path + "' needs more memory than there is");
   } catch (Failure& failure) {
@@ -441,6 +441,27 @@ Result<graph::Graph> import_onnx(const std::string& path, std::shared_ptr<const 
     }
     return std::unexpected(std::move(failure.error));
   }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ModelFile>> read_onnx(const std::string& path) {
+  return reading(path, [&] { return std::make_shared<ModelFile>(read_model(path)); });
+}
+
+Result<graph::Graph> import_onnx(std::shared_ptr<ModelFile> file, std::shared_ptr<const ops::OpTable> table,
+                                 const ImportOptions& options) {
+  return reading(file->path, [&] {
+    graph::Graph graph = graph::make_graph(std::move(table), file->model.graph().name());
+    Importer(*file, options, graph).import_model();
+    return graph::remove_dead(graph);
+  });
+}
+
+Result<graph::Graph> import_onnx(const std::string& path, std::shared_ptr<const ops::OpTable> table,
+                                 const ImportOptions& options) {
+  FW_TRY(std::shared_ptr<ModelFile> file, read_onnx(path));
+  return import_onnx(std::move(file), std::move(table), options);
 }
 
 }  // namespace fusewright::frontend_onnx

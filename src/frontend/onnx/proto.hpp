@@ -1,7 +1,8 @@
 #pragma once
 
-// Reading of the protobuf messages, and the one exception of this room. It never leaves import_onnx and read_tensor_pb:
-// handlers of 150 operators read as formulas when a failure in the middle of an expression just ends it.
+// Reading of the protobuf messages, and the one exception of this room. It never leaves read_onnx, import_onnx and
+// read_tensor_pb: handlers of 150 operators read as formulas when a failure in the middle of an expression just ends
+// it.
 
 #include <cstdint>
 #include <string>

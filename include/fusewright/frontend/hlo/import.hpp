@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fusewright/frontend/hlo/parse.hpp"
 #include "fusewright/graph/graph.hpp"
 
 namespace fusewright::frontend_hlo {
@@ -40,6 +41,10 @@ struct ImportOptions {
 /// are unknown or there twice, opcodes, operand counts, a declared shape that is not the inferred one, computations
 /// that call themselves. kUnsupported, naming the opcode, for what is right but not supported.
 Result<std::vector<graph::Graph>> import_hlo(const SourcePtr& text, std::shared_ptr<const ops::OpTable> table,
+                                             const ImportOptions& options = {});
+/// The same of a text that is parsed: that needs no operators.
+Result<std::vector<graph::Graph>> import_hlo(const std::vector<Module>& modules,
+                                             std::shared_ptr<const ops::OpTable> table,
                                              const ImportOptions& options = {});
 
 /// The text of a file. Errors: a file that cannot be read.

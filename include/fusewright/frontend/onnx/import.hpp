@@ -46,4 +46,10 @@ struct ImportOptions {
 Result<graph::Graph> import_onnx(const std::string& path, std::shared_ptr<const ops::OpTable> table,
                                  const ImportOptions& options = {});
 
+/// The same in two steps, of which the first needs no operators.
+struct ModelFile;
+Result<std::shared_ptr<ModelFile>> read_onnx(const std::string& path);
+Result<graph::Graph> import_onnx(std::shared_ptr<ModelFile> file, std::shared_ptr<const ops::OpTable> table,
+                                 const ImportOptions& options = {});
+
 }  // namespace fusewright::frontend_onnx
