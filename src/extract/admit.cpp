@@ -16,10 +16,7 @@ using rule::FuseRule;
 using rule::Segment;
 
 Uses::Uses(const Graph& graph)
-    : graph_(graph),
-      readers_(graph.nodes.size()),
-      result_(graph.nodes.size(), false),
-      position_(graph.nodes.size(), 0) {
+    : readers_(graph.nodes.size()), result_(graph.nodes.size(), false), position_(graph.nodes.size(), 0) {
   const auto& order = graph.entry_computation().nodes;
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     position_[order[i].index] = i;
@@ -41,12 +38,13 @@ Uses::Uses(const Graph& graph)
     std::sort(readers.begin(), readers.end());
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
   }
-  for (const Value v : graph.entry_computation().results) result_[v.node.index] = true;
+  results_ = graph.entry_computation().results;
+  std::ranges::sort(results_);
+  for (const Value v : results_) result_[v.node.index] = true;
 }
 
 bool Uses::is_result(Value value) const {
-  const auto& results = graph_.entry_computation().results;
-  return result_[value.node.index] && std::find(results.begin(), results.end(), value) != results.end();
+  return result_[value.node.index] && std::ranges::binary_search(results_, value);
 }
 
 namespace {

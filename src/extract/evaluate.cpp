@@ -56,7 +56,8 @@ std::vector<Value> Evaluator::inputs(const std::vector<NodeId>& nodes) const {
   for (const NodeId id : nodes)
     for (const Value operand : graph_[id].operands)
       if (operand.valid() && !inside_.contains(operand.node) && !is_scalar_constant(operand) &&
-          (seen_.add(operand.node) || std::find(in.begin(), in.end(), operand) == in.end()))
+          (seen_.add(operand.node) ||
+           (graph_[operand.node].types.size() > 1 && std::ranges::find(in, operand) == in.end())))
         in.push_back(operand);
   return in;
 }
@@ -102,13 +103,19 @@ bool is_view(const Graph& graph, const std::vector<NodeId>& nodes) {
   return nodes.size() == 1 && graph.info(nodes.front()).name == "reshape";
 }
 
-const Evaluated& Evaluator::evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
-  const std::vector<Value> in = inputs(nodes);
-  const auto [at, fresh] = priced_.try_emplace(signatures_.of(nodes, in, outputs), std::unexpected(Refused{}));
-  if (!fresh) return at->second;
-  Signature unstored = at->first;
-  unstored.resize(unstored.size() - Signatures::kWordsOfOutput * outputs.size());
-  return at->second = price(nodes, in, outputs, offers(nodes, std::move(unstored)));
+Evaluator::Set Evaluator::set_of(std::vector<NodeId> nodes) {
+  Set set;
+  set.nodes = std::move(nodes);
+  set.inputs = inputs(set.nodes);
+  set.signature = signatures_.of(set.nodes, set.inputs, {});
+  return set;
+}
+
+const Evaluated& Evaluator::evaluate(Set& set, const std::vector<Value>& outputs) {
+  const auto [at, fresh] =
+      priced_.try_emplace(Signatures::with_outputs(set.signature, set.nodes, outputs), std::unexpected(Refused{}));
+  if (fresh) at->second = price(set, outputs, offers(set));
+  return at->second;
 }
 
 const Evaluated* Evaluator::known(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
@@ -116,13 +123,9 @@ const Evaluated* Evaluator::known(const std::vector<NodeId>& nodes, const std::v
   return at != priced_.end() ? &at->second : nullptr;
 }
 
-bool Evaluator::admits(const std::vector<NodeId>& nodes) {
-  return !offers(nodes, signatures_.of(nodes, inputs(nodes), {})).list.empty();
-}
-
-const Evaluator::Offers& Evaluator::offers(const std::vector<NodeId>& nodes, Signature signature) {
-  const auto [at, fresh] = offers_.try_emplace(std::move(signature));
-  if (fresh) at->second = ask_rules(nodes);
+const Evaluator::Offers& Evaluator::offers(const Set& set) {
+  const auto [at, fresh] = offers_.try_emplace(set.signature);
+  if (fresh) at->second = ask_rules(set.nodes);
   return at->second;
 }
 
@@ -160,6 +163,9 @@ class Cheapest {
                     fmt::format("rule {}: template {}: {}", rule->name, ops::name(kind), schedule.error().reason)};
       return;
     }
+    // The first rule that offers a template has it.
+    if (std::ranges::find(considered_, kind) != considered_.end()) return;
+    considered_.push_back(kind);
     cost::KernelCost cost = cost::kernel_cost(fits_, *schedule, device_, hot_);
     // Between near equals the simpler loop structure stays.
     if (found_ && cost.seconds >= 0.99 * best_.cost.seconds) return;
@@ -176,6 +182,7 @@ class Cheapest {
   schedule::Fits fits_;
   const cost::Device& device_;
   std::vector<bool> hot_;
+  std::vector<schedule::Template> considered_;
   bool found_ = false;
   Priced best_;
   Refused refused_;
@@ -210,16 +217,28 @@ Evaluator::Offers Evaluator::ask_rules(const std::vector<NodeId>& nodes) {
   return out;
 }
 
-Evaluated Evaluator::price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs,
-                           const std::vector<Value>& outputs, const Offers& offers) {
+Evaluated Evaluator::price(Set& set, const std::vector<Value>& outputs, const Offers& offers) {
   if (offers.list.empty()) return std::unexpected(offers.refused);
-  effort_ += nodes.size();
+  effort_ += set.nodes.size();
 
-  const Result<region::Region> region = plan::make_region(graph_, nodes, inputs, outputs);
-  if (!region) return std::unexpected(Refused{plan::Cut::Why::kTemplate, region.error().diagnostics.front().message});
+  if (!set.region) {
+    std::vector<Value> all;
+    for (const NodeId id : set.nodes)
+      for (std::uint32_t r = 0; r < graph_[id].types.size(); ++r) all.push_back({id, r});
+    Result<region::Region> region = plan::make_region(graph_, set.nodes, set.inputs, all);
+    if (!region) return std::unexpected(Refused{plan::Cut::Why::kTemplate, region.error().diagnostics.front().message});
+    set.region = *std::move(region);
+    set.values = set.region->outputs;
+  }
+  set.region->outputs.clear();
+  for (const Value v : outputs) {
+    std::size_t at = v.result;
+    for (auto n = set.nodes.begin(); *n != v.node; ++n) at += graph_[*n].types.size();
+    set.region->outputs.push_back(set.values[at]);
+  }
   std::vector<bool> hot;
-  for (const Value v : inputs) hot.push_back(in_cache(v));
-  Cheapest cheapest(*region, device_, part_fits_, std::move(hot), offers.refused);
+  for (const Value v : set.inputs) hot.push_back(in_cache(v));
+  Cheapest cheapest(*set.region, device_, part_fits_, std::move(hot), offers.refused);
   for (const Offer& offer : offers.list) {
     if (offer.rule != nullptr && offer.rule->kernel) {
       cheapest.consider(offer.rule, offer.exclusive, *offer.rule->kernel);

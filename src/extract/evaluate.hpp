@@ -3,6 +3,7 @@
 #include <chrono>
 #include <expected>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -67,17 +68,31 @@ class Evaluator {
   /// Whether a node is also computed by a kernel other than the one that is priced.
   using ElsewhereToo = std::function<bool(NodeId)>;
 
-  /// The cheapest kernel that computes exactly these nodes (in topological order) and stores these values, or why there
-  /// is none. Stays as long as the evaluator does.
-  const Evaluated& evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs);
+  /// Nodes that are asked for with several ways of storing what they make.
+  struct Set {
+    std::vector<NodeId> nodes;  // in topological order
+    std::vector<Value> inputs;
+    Signature signature;                   // nothing stored
+    std::optional<region::Region> region;  // once one is needed
+    std::vector<region::ValueId> values;   // in it: of all results of the nodes, in order
+  };
+  Set set_of(std::vector<NodeId> nodes);
+
+  /// The cheapest kernel that computes exactly these nodes and stores these values, or why there is none. Stays as long
+  /// as the evaluator does.
+  const Evaluated& evaluate(Set& set, const std::vector<Value>& outputs);
+  const Evaluated& evaluate(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
+    Set set = set_of(nodes);
+    return evaluate(set, outputs);
+  }
   /// The same, stored being what is read outside.
   const Evaluated& evaluate(const std::vector<NodeId>& nodes, const ElsewhereToo& elsewhere = {}) {
     return evaluate(nodes, outputs(nodes, elsewhere));
   }
   /// What `evaluate` said before of these or of others of their signature; null where it was not asked.
   const Evaluated* known(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs);
-  /// Whether rules take these nodes (in topological order) as one kernel, whatever is stored; templates are not asked.
-  bool admits(const std::vector<NodeId>& nodes);
+  /// Whether rules take these nodes as one kernel, whatever is stored; templates are not asked.
+  bool admits(const Set& set) { return !offers(set).list.empty(); }
   /// Of these nodes and what they read; sets with the same one are priced alike.
   Signature signature(const std::vector<NodeId>& nodes, const std::vector<Value>& outputs) {
     return signatures_.of(nodes, inputs(nodes), outputs);
@@ -105,11 +120,9 @@ class Evaluator {
     std::vector<Offer> list;
     Refused refused;  // what to say where no offer can be taken up
   };
-  /// @param signature  of the nodes, nothing stored
-  const Offers& offers(const std::vector<NodeId>& nodes, Signature signature);
+  const Offers& offers(const Set& set);
   Offers ask_rules(const std::vector<NodeId>& nodes);
-  Evaluated price(const std::vector<NodeId>& nodes, const std::vector<Value>& inputs, const std::vector<Value>& outputs,
-                  const Offers& offers);
+  Evaluated price(Set& set, const std::vector<Value>& outputs, const Offers& offers);
 
   const Graph& graph_;
   const Uses& uses_;

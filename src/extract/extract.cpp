@@ -24,19 +24,20 @@ using egraph::ENodeId;
 /// the model that it stands for, else from what its readers were made to read.
 class RewriteUses {
  public:
-  RewriteUses(const ExtractInput& input, const std::map<std::string, ENodeId>& chosen, const plan::Plan& plan)
-      : in_(input), chosen_(chosen), applications_(plan.graph.nodes.size()), provenance_(input.imported.egraph) {
+  RewriteUses(const ExtractInput& input, const plan::Plan& plan)
+      : in_(input), terms_(plan.terms), applications_(plan.graph.nodes.size()), provenance_(input.imported.egraph) {
     const egraph::EGraph& egraph = in_.imported.egraph;
     for (std::uint32_t i = 0; i < in_.imported.origins.size(); ++i) {
       const ENodeId n(i);
-      if (in_.imported.origin(n).valid()) originals_[egraph.find(egraph::term(n))].push_back(n);
+      if (in_.imported.origin(n).valid()) originals_.emplace_back(egraph.find(egraph::term(n)), n);
     }
+    std::ranges::sort(originals_);
     const auto& order = plan.graph.entry_computation().nodes;
     std::vector<std::vector<graph::NodeId>> readers(plan.graph.nodes.size());
     for (const graph::NodeId id : order)
       for (const graph::Value operand : plan.graph[id].operands)
         if (operand.valid()) readers[operand.node.index].push_back(id);
-    for (auto id = order.rbegin(); id != order.rend(); ++id) collect(plan.graph, *id, readers[id->index]);
+    for (auto id = order.rbegin(); id != order.rend(); ++id) collect(*id, readers[id->index]);
   }
 
   /// @param own  sources that the group stands for
@@ -76,45 +77,46 @@ class RewriteUses {
   }
 
  private:
-  std::optional<ENodeId> chosen(const graph::Node& node) const {
-    const auto at = chosen_.find(node.name);
-    return at == chosen_.end() ? std::nullopt : std::optional(at->second);
+  /// Invalid for what is no term of the e-graph.
+  ENodeId chosen(graph::NodeId id) const {
+    return terms_[id.index].valid() ? ENodeId(terms_[id.index].index) : ENodeId();
   }
 
   /// Precondition: those of its readers are known.
-  void collect(const graph::Graph& graph, graph::NodeId id, const std::vector<graph::NodeId>& readers) {
-    const std::optional<ENodeId> n = chosen(graph[id]);
-    if (!n) return;
+  void collect(graph::NodeId id, const std::vector<graph::NodeId>& readers) {
+    const ENodeId n = chosen(id);
+    if (!n.valid()) return;
     const egraph::EGraph& egraph = in_.imported.egraph;
-    const egraph::EClassId own = egraph.find(egraph::term(*n));
+    const egraph::EClassId own = egraph.find(egraph::term(n));
     std::set<ApplicationId>& all = applications_[id.index];
     const auto add = [&](egraph::EClassId from) {
-      const auto some = egraph::applications_between(egraph, in_.program, from, egraph::term(*n));
+      const auto some = egraph::applications_between(egraph, in_.program, from, egraph::term(n));
       all.insert(some.begin(), some.end());
     };
-    if (const auto originals = originals_.find(own); originals != originals_.end()) {
-      for (const ENodeId original : originals->second)
-        if (original != *n) add(egraph::term(original));
+    const auto originals = std::ranges::equal_range(originals_, own, {}, [](const auto& of) { return of.first; });
+    if (!originals.empty()) {
+      for (const auto& [c, original] : originals)
+        if (original != n) add(egraph::term(original));
       return;
     }
     bool asked = false;
     for (const graph::NodeId reader : readers) {
-      const std::optional<ENodeId> r = chosen(graph[reader]);
-      if (!r || egraph.fact(own).constant()) continue;
+      const ENodeId r = chosen(reader);
+      if (!r.valid() || egraph.fact(own).constant()) continue;
       all.insert(applications_[reader.index].begin(), applications_[reader.index].end());
-      for (const egraph::EClassId operand : egraph.original_operands(*r)) {
+      for (const egraph::EClassId operand : egraph.original_operands(r)) {
         if (operand == egraph.none() || egraph.find(operand) != own) continue;
         asked = true;
-        if (operand != egraph::term(*n)) add(operand);
+        if (operand != egraph::term(n)) add(operand);
       }
     }
-    if (!asked) add(egraph::term(*n));
+    if (!asked) add(egraph::term(n));
   }
 
   const ExtractInput& in_;
-  const std::map<std::string, ENodeId>& chosen_;
-  std::map<egraph::EClassId, std::vector<ENodeId>> originals_;
-  std::vector<std::set<ApplicationId>> applications_;  ///< by node of the planned graph
+  const std::vector<plan::TermId>& terms_;
+  std::vector<std::pair<egraph::EClassId, ENodeId>> originals_;  // sorted
+  std::vector<std::set<ApplicationId>> applications_;            ///< by node of the planned graph
   egraph::Provenance provenance_;
   egraph::Decoded match_;
 };
@@ -167,12 +169,12 @@ class Recognitions {
 };
 
 /// Which nodes of the model each group stands for, and what it owes its form to.
-void add_reasons(const ExtractInput& input, const std::map<std::string, ENodeId>& chosen, plan::Plan& plan) {
+void add_reasons(const ExtractInput& input, plan::Plan& plan) {
   const plan::KernelSources sources(plan.graph, input.source);
   std::optional<RewriteUses> uses;
   std::optional<Recognitions> recognitions;
   if (input.imported.egraph.records()) {
-    uses.emplace(input, chosen, plan);
+    uses.emplace(input, plan);
     recognitions.emplace(input.imported.egraph);
   }
   for (plan::Group& group : plan.groups) {
@@ -241,7 +243,7 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
     const auto at = chosen.find(node.name);
     plan.terms.push_back(at != chosen.end() ? plan::TermId(at->second.index) : plan::TermId());
   }
-  add_reasons(input, chosen, plan);
+  add_reasons(input, plan);
   options.begin("bound");
   FW_TRY(const Beside found, beside.get());
   set_bound(plan, found.bound);

@@ -51,7 +51,16 @@ std::size_t SignatureHash::operator()(const Signature& signature) const noexcept
 }
 
 Signatures::Signatures(const Graph& graph, const Uses& uses, const NodeFacts& facts)
-    : graph_(graph), uses_(uses), facts_(facts), place_(graph.nodes.size(), 0), asked_(graph.nodes.size(), 0) {
+    : graph_(graph),
+      uses_(uses),
+      facts_(facts),
+      sources_(graph.nodes.size(), 0),
+      place_(graph.nodes.size(), 0),
+      asked_(graph.nodes.size(), 0) {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const std::string& op = graph.info(NodeId(i)).name;
+    sources_[i] = static_cast<std::uint8_t>((op == "constant" ? 2 : 0) | (op == "parameter" ? 1 : 0));
+  }
   types_ = numbered(
       graph, [&](NodeId id) { return hash_types(graph[id]); },
       [&](NodeId a, NodeId b) { return graph[a].types == graph[b].types; });
@@ -73,12 +82,9 @@ Signatures::Signatures(const Graph& graph, const Uses& uses, const NodeFacts& fa
 
 // What guards and the cost ask of a value that is read or made: who else uses it, and where it comes from.
 std::uint32_t Signatures::use(Value value) const {
-  const std::string& op = graph_.info(value.node).name;
   const auto& readers = uses_.readers(value.node);
-  std::uint32_t bits = 0;
+  std::uint32_t bits = sources_[value.node.index];
   const auto note = [&](bool holds) { bits = bits << 1 | (holds ? 1 : 0); };
-  note(op == "constant");
-  note(op == "parameter");
   note(facts_.load_time[value.node.index]);
   note(uses_.is_result(value));
   note(readers.size() == 1);
@@ -105,6 +111,7 @@ Signature Signatures::of(const std::vector<NodeId>& nodes, const std::vector<Val
   out.push_back(static_cast<std::uint32_t>(nodes.size()));
   out.push_back(static_cast<std::uint32_t>(inputs.size()));
   std::vector<std::uint32_t> input_use;
+  input_use.reserve(inputs.size());
   for (const Value input : inputs) input_use.push_back(use(input));
   for (const NodeId id : nodes) {
     out.push_back(kind_[id.index]);
@@ -121,6 +128,18 @@ Signature Signatures::of(const std::vector<NodeId>& nodes, const std::vector<Val
   for (const NodeId id : nodes)
     for (const Value operand : graph_[id].operands) out.insert(out.end(), {reference(operand), operand.result});
   for (const Value output : outputs) out.insert(out.end(), {place_[output.node.index], output.result});
+  return out;
+}
+
+Signature Signatures::with_outputs(const Signature& unstored, const std::vector<NodeId>& nodes,
+                                   const std::vector<Value>& outputs) {
+  Signature out;
+  out.reserve(unstored.size() + 2 * outputs.size());
+  out = unstored;
+  for (const Value output : outputs) {
+    const auto place = static_cast<std::uint32_t>(std::ranges::find(nodes, output.node) - nodes.begin());
+    out.insert(out.end(), {place, output.result});
+  }
   return out;
 }
 

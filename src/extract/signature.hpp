@@ -35,10 +35,13 @@ class Signatures {
 
   /// @param nodes    in topological order
   /// @param inputs   what they read from outside, scalar constants apart
-  /// @param outputs  what is stored: the last kWordsOfOutput words for each
-  static constexpr std::size_t kWordsOfOutput = 2;
+  /// @param outputs  what is stored
   Signature of(const std::vector<graph::NodeId>& nodes, const std::vector<graph::Value>& inputs,
                const std::vector<graph::Value>& outputs);
+
+  /// Of the same nodes with outputs, from that without.
+  static Signature with_outputs(const Signature& unstored, const std::vector<graph::NodeId>& nodes,
+                                const std::vector<graph::Value>& outputs);
 
  private:
   std::uint32_t use(graph::Value value) const;
@@ -47,10 +50,11 @@ class Signatures {
   const graph::Graph& graph_;
   const Uses& uses_;
   const NodeFacts& facts_;
-  std::vector<std::uint32_t> kind_;   // by node: equal where operator, attributes and types are
-  std::vector<std::uint32_t> types_;  // by node: equal where the types of its results are
-  std::vector<std::uint32_t> place_;  // by node: its place in the set that was asked for last
-  std::vector<std::uint64_t> asked_;  // by node: when it was last asked for
+  std::vector<std::uint8_t> sources_;  // by node: bits of constants and parameters
+  std::vector<std::uint32_t> kind_;    // by node: equal where operator, attributes and types are
+  std::vector<std::uint32_t> types_;   // by node: equal where the types of its results are
+  std::vector<std::uint32_t> place_;   // by node: its place in the set that was asked for last
+  std::vector<std::uint64_t> asked_;   // by node: when it was last asked for
   std::uint64_t now_ = 0;
 };
 

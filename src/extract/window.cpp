@@ -1,6 +1,7 @@
 #include "window.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "least.hpp"
@@ -133,8 +134,10 @@ class Solver {
       Cone& known = known_cone(cone);
       if (too_dear(before + kEqual * least_work_.seconds(known.work, stored))) return;
       // A kernel takes no less time for storing more, and what a template cannot store it cannot store with more.
-      if (known.seconds < 0)
-        known.seconds = evaluator_.admits(w_.members(cone)) ? price(cone, ends(cone)).seconds : kUnreached;
+      if (known.seconds < 0) {
+        known.set = evaluator_.set_of(w_.members(cone));
+        known.seconds = evaluator_.admits(*known.set) ? price(cone, ends(cone)).seconds : kUnreached;
+      }
       if (too_dear(before + known.seconds)) return;
     }
     const Part& part = price(cone, stored);
@@ -172,7 +175,8 @@ class Solver {
 
   struct Cone {  // what a kernel computes, whatever of it is stored
     Least::Work work;
-    double seconds = -1;  // negative: not yet known
+    double seconds = -1;                // negative: not yet known
+    std::optional<Evaluator::Set> set;  // once it is priced
   };
   Cone& known_cone(UnitSet units) {
     const auto [at, fresh] = cones_.try_emplace(units);
@@ -192,9 +196,11 @@ class Solver {
   const Part& price(UnitSet cone, ChoiceSet stored) {
     const auto [at, fresh] = parts_.try_emplace({cone, stored});
     if (!fresh) return at->second;
-    const std::vector<NodeId> nodes = w_.members(cone);
-    const Evaluated& priced = evaluator_.evaluate(nodes, w_.outputs(stored));
-    at->second = priced ? Part{&*priced, is_view(graph_, nodes) ? 0 : priced->cost.seconds} : Part{nullptr, kUnreached};
+    std::optional<Evaluator::Set>& set = known_cone(cone).set;
+    if (!set) set = evaluator_.set_of(w_.members(cone));
+    const Evaluated& priced = evaluator_.evaluate(*set, w_.outputs(stored));
+    at->second =
+        priced ? Part{&*priced, is_view(graph_, set->nodes) ? 0 : priced->cost.seconds} : Part{nullptr, kUnreached};
     return at->second;
   }
 

@@ -322,26 +322,31 @@ void WindowSearch::add_constants(Window& w) const {
 }
 
 bool WindowSearch::build(const std::vector<std::uint32_t>& ids, Window& w) {
-  const std::set<std::uint32_t> inside(ids.begin(), ids.end());
-  std::set<std::pair<std::uint32_t, NodeId>> all;
+  const auto inside = [&](std::uint32_t kernel) { return std::ranges::find(ids, kernel) != ids.end(); };
+  std::vector<std::pair<std::uint32_t, NodeId>> all;  // with their places in the model
   for (const std::uint32_t id : ids) {
-    if (!kernels_[id].alive || !kernels_[id].unsupported.empty()) return false;
+    if (!kernels_[id].unsupported.empty()) return false;
     for (const NodeId n : kernels_[id].nodes)
-      if (!is_number(n)) all.emplace(uses_.position(n), n);
-    if (all.size() > kNodes) return false;
+      if (!is_number(n)) all.emplace_back(uses_.position(n), n);
     w.seconds += seconds(kernels_[id]);
   }
-  std::map<NodeId, std::uint32_t> number;
-  Operands operands;
-  for (const auto& [position, n] : all) {
+  std::ranges::sort(all);
+  const auto twice = std::ranges::unique(all);
+  all.erase(twice.begin(), twice.end());
+  if (all.size() > kNodes) return false;
+  Operands operands(all.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const NodeId n = all[i].second;
     // A value that another kernel stores is not stored again here.
-    if (const std::uint32_t k = writer_[n.index]; k != kNone && !inside.contains(k)) return false;
-    number.emplace(n, static_cast<std::uint32_t>(w.nodes.size()));
+    if (const std::uint32_t k = writer_[n.index]; k != kNone && !inside(k)) return false;
     w.nodes.push_back(n);
-    std::vector<std::uint32_t>& in = operands.emplace_back();
-    for (const Value v : graph_[n].operands)
-      if (const auto at = number.find(v.node); at != number.end() && std::ranges::find(in, at->second) == in.end())
-        in.push_back(at->second);
+    for (const Value v : graph_[n].operands) {
+      if (!v.valid()) continue;
+      const auto at = std::ranges::lower_bound(all, std::pair(uses_.position(v.node), v.node));
+      if (at == all.end() || at->second != v.node) continue;
+      const auto number = static_cast<std::uint32_t>(at - all.begin());
+      if (std::ranges::find(operands[i], number) == operands[i].end()) operands[i].push_back(number);
+    }
   }
   const std::vector<std::uint32_t> choices = choose(w, operands);
   if (choices.size() > most_choices(w.nodes.size())) return false;
@@ -352,8 +357,7 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, Window& w) {
   for (const std::uint32_t u : w.choices) {
     const NodeId id = w.units[u].last;
     const auto& readers = readers_[id.index];
-    const bool outside =
-        std::any_of(readers.begin(), readers.end(), [&](std::uint32_t r) { return !inside.contains(r); });
+    const bool outside = std::ranges::any_of(readers, [&](std::uint32_t r) { return !inside(r); });
     if (outside || uses_.node_is_result(id)) w.needed |= w.bit(u);
   }
   find_dependences(ids, w);
@@ -411,6 +415,7 @@ bool WindowSearch::accept(const std::vector<std::uint32_t>& ids, const Window& w
 
 // Whether a window was made better.
 bool WindowSearch::improve(std::vector<std::uint32_t> ids) {
+  if (!std::ranges::all_of(ids, [&](std::uint32_t id) { return kernels_[id].alive; })) return false;
   // As they stand in the model, in every block that it repeats.
   std::ranges::sort(ids, {},
                     [&](std::uint32_t id) { return std::pair(uses_.position(kernels_[id].nodes.front()), id); });

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/container/flat_set.hpp>
+#include <boost/container/small_vector.hpp>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -39,7 +41,8 @@ class WindowSearch {
   bool build(const std::vector<std::uint32_t>& ids, Window& w);
   bool is_number(NodeId node) const { return facts_.is_number(node, uses_); }
   void add_constants(Window& w) const;
-  using Operands = std::vector<std::vector<std::uint32_t>>;  // by node of a window: those inside, distinct
+  using Operands =
+      std::vector<boost::container::small_vector<std::uint32_t, 4>>;  // by node of a window: those inside, distinct
   std::vector<std::uint32_t> choose(const Window& w, const Operands& operands) const;
   void make_units(Window& w, const Operands& operands, const std::vector<std::uint32_t>& choices);
   bool is_free(NodeId node) const;  ///< computed again for nothing
@@ -64,9 +67,10 @@ class WindowSearch {
   std::vector<Kernel>& kernels_;
   std::vector<Declined>& declined_;
   double worthwhile_;
-  std::vector<std::uint32_t> writer_;                              // by node: the kernel that stores it, or kNone
-  std::vector<std::set<std::uint32_t>> readers_;                   // by node: kernels that read it from memory
-  std::vector<std::set<std::uint32_t>> computed_in_;               // by node
+  std::vector<std::uint32_t> writer_;  // by node: the kernel that stores it, or kNone
+  using Few = boost::container::flat_set<std::uint32_t, std::less<>, boost::container::small_vector<std::uint32_t, 2>>;
+  std::vector<Few> readers_;                                       // by node: kernels that read it from memory
+  std::vector<Few> computed_in_;                                   // by node
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_position_;  // (of its first node, kernel)
   std::vector<double> arithmetic_;  // by node: seconds, no kernel takes less; negative: not yet known
   Ranks ranks_;

@@ -22,9 +22,9 @@ class Uses {
   std::uint32_t position(graph::NodeId node) const { return position_[node.index]; }  ///< in topological order
 
  private:
-  const graph::Graph& graph_;
   std::vector<std::vector<graph::NodeId>> readers_;
   std::vector<bool> result_;
+  std::vector<graph::Value> results_;  // sorted
   std::vector<std::uint32_t> position_;
 };
 
