@@ -17,15 +17,21 @@ constexpr Ranks::Rank kFirst = std::numeric_limits<Ranks::Rank>::min(), kLast = 
 }  // namespace
 
 void Ranks::set(std::uint32_t kernel, Rank rank) {
-  if (kernel >= ranks_.size()) ranks_.resize(kernel + 1, 0);
+  if (kernel >= ranks_.size()) {
+    ranks_.resize(kernel + 1, 0);
+    ranked_.resize(kernel + 1, false);
+  }
   ranks_[kernel] = rank;
+  ranked_[kernel] = true;
   by_rank_.emplace(rank, kernel);
 }
 
 void Ranks::add_first(std::uint32_t kernel) { set(kernel, by_rank_.empty() ? 0 : by_rank_.begin()->first - kApart); }
 
-bool Ranks::has_rank(std::uint32_t kernel) const {
-  return kernel < ranks_.size() && by_rank_.contains({ranks_[kernel], kernel});
+void Ranks::take_out(std::uint32_t kernel) {
+  if (!has_rank(kernel)) return;
+  by_rank_.erase({ranks_[kernel], kernel});
+  ranked_[kernel] = false;
 }
 
 // Each behind those that it reads from, else as they come.
@@ -46,6 +52,7 @@ std::vector<std::uint32_t> Ranks::in_order(const std::vector<std::uint32_t>& som
 
 void Ranks::number(const std::vector<std::uint32_t>& kernels) {
   by_rank_.clear();
+  ranked_.assign(ranked_.size(), false);
   Rank rank = 0;
   for (const std::uint32_t k : in_order(kernels)) set(k, rank += kApart);
 }
@@ -78,7 +85,7 @@ void Ranks::replace(const std::vector<std::uint32_t>& gone, const std::vector<st
   Rank last = kFirst;
   for (const std::uint32_t k : gone) {
     last = std::max(last, ranks_[k]);
-    by_rank_.erase({ranks_[k], k});
+    take_out(k);
   }
   if (fit_in(in_order(fresh))) return;
   // Else they and what depends on them move behind the last of those that are gone, which stood behind all that they
@@ -88,7 +95,7 @@ void Ranks::replace(const std::vector<std::uint32_t>& gone, const std::vector<st
   for (std::size_t i = 0; i < moved.size(); ++i)
     for (const std::uint32_t reader : readers_(moved[i])) {
       if (!has_rank(reader) || ranks_[reader] > last || !seen.insert(reader).second) continue;
-      by_rank_.erase({ranks_[reader], reader});
+      take_out(reader);
       moved.push_back(reader);
     }
   moved = in_order(moved);

@@ -30,13 +30,15 @@ class Ranks {
  private:
   static constexpr Rank kApart = Rank(1) << 32;
 
-  bool has_rank(std::uint32_t kernel) const;
+  bool has_rank(std::uint32_t kernel) const { return kernel < ranked_.size() && ranked_[kernel]; }
   std::vector<std::uint32_t> in_order(const std::vector<std::uint32_t>& some) const;
   void set(std::uint32_t kernel, Rank rank);
+  void take_out(std::uint32_t kernel);
   bool fit_in(const std::vector<std::uint32_t>& fresh);
 
   Neighbours readers_, writers_;
-  std::vector<Rank> ranks_;  // by kernel
+  std::vector<Rank> ranks_;   // by kernel
+  std::vector<bool> ranked_;  // by kernel: it has a number now
   std::set<std::pair<Rank, std::uint32_t>> by_rank_;
 };
 

@@ -104,22 +104,24 @@ BufferPlan plan_buffers(const Plan& plan) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return lives[a].bytes != lives[b].bytes ? lives[a].bytes > lives[b].bytes : a < b;
   });
+  struct Placed {
+    std::int64_t begin, end;  // in the arena
+    std::size_t first, last;
+  };
   BufferPlan buffers;
-  std::vector<std::pair<std::size_t, std::int64_t>> placed;  // (life, offset)
+  std::vector<Placed> placed;  // by `begin`
   for (const std::size_t i : order) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
-    for (const auto& [other, offset] : placed)
-      if (lives[other].first <= lives[i].last && lives[i].first <= lives[other].last)
-        taken.emplace_back(offset, offset + lives[other].bytes);
-    std::sort(taken.begin(), taken.end());
+    const Life& life = lives[i];
     std::int64_t offset = 0;
-    for (const auto& [begin, end] : taken) {
-      if (begin - offset >= lives[i].bytes) break;
-      offset = std::max(offset, end);
+    for (const Placed& other : placed) {
+      if (other.first > life.last || life.first > other.last) continue;
+      if (other.begin - offset >= life.bytes) break;
+      offset = std::max(offset, other.end);
     }
-    placed.emplace_back(i, offset);
-    buffers.slots.push_back({lives[i].value, offset, lives[i].bytes});
-    buffers.arena_bytes = std::max(buffers.arena_bytes, offset + lives[i].bytes);
+    const Placed at{offset, offset + life.bytes, life.first, life.last};
+    placed.insert(std::ranges::upper_bound(placed, at.begin, {}, &Placed::begin), at);
+    buffers.slots.push_back({life.value, offset, life.bytes});
+    buffers.arena_bytes = std::max(buffers.arena_bytes, at.end);
   }
   std::sort(buffers.slots.begin(), buffers.slots.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
   return buffers;
