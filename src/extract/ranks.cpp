@@ -1,6 +1,7 @@
 #include "ranks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -81,30 +82,44 @@ bool Ranks::fit_in(const std::vector<std::uint32_t>& fresh) {
   return true;
 }
 
+// Those that depend on `fresh` and whose ranks are at most `last`, or those that `fresh` depends on and whose ranks are
+// at least `first`: the fewer of them, found by growing both.
+Ranks::Movers Ranks::movers(const std::vector<std::uint32_t>& fresh, Rank first, Rank last) const {
+  std::vector<std::uint32_t> later = fresh, earlier = fresh;
+  std::unordered_set<std::uint32_t> seen_later(fresh.begin(), fresh.end()), seen_earlier = seen_later;
+  for (std::size_t i = 0;; ++i) {
+    if (i == later.size()) return {std::move(later), true};
+    if (i == earlier.size()) return {std::move(earlier), false};
+    for (const std::uint32_t reader : readers_(later[i]))
+      if (has_rank(reader) && ranks_[reader] <= last && seen_later.insert(reader).second) later.push_back(reader);
+    for (const std::uint32_t writer : writers_(earlier[i]))
+      if (has_rank(writer) && ranks_[writer] >= first && seen_earlier.insert(writer).second) earlier.push_back(writer);
+  }
+}
+
 void Ranks::replace(const std::vector<std::uint32_t>& gone, const std::vector<std::uint32_t>& fresh) {
-  Rank last = kFirst;
+  Rank first = kLast, last = kFirst;
   for (const std::uint32_t k : gone) {
+    first = std::min(first, ranks_[k]);
     last = std::max(last, ranks_[k]);
     take_out(k);
   }
   if (fit_in(in_order(fresh))) return;
-  // Else they and what depends on them move behind the last of those that are gone, which stood behind all that they
-  // read from.
-  std::vector<std::uint32_t> moved = fresh;
-  std::unordered_set<std::uint32_t> seen(fresh.begin(), fresh.end());
-  for (std::size_t i = 0; i < moved.size(); ++i)
-    for (const std::uint32_t reader : readers_(moved[i])) {
-      if (!has_rank(reader) || ranks_[reader] > last || !seen.insert(reader).second) continue;
-      take_out(reader);
-      moved.push_back(reader);
-    }
+  // Else they move with what depends on them behind the last of those that are gone, which stood behind all that they
+  // read from; or with what they depend on before the first.
+  auto [moved, behind] = movers(fresh, first, last);
+  for (const std::uint32_t k : moved) take_out(k);
   moved = in_order(moved);
-  const auto next = by_rank_.upper_bound({last, std::numeric_limits<std::uint32_t>::max()});
-  const auto count = static_cast<Rank>(moved.size());
-  const Rank step = next == by_rank_.end() ? kApart : (next->first - last) / (count + 1);
-  if (step > 0) {
-    Rank rank = last;
-    for (const std::uint32_t k : moved) set(k, rank += step);
+  const auto next = behind ? by_rank_.upper_bound({last, std::numeric_limits<std::uint32_t>::max()})
+                           : by_rank_.lower_bound({first, 0});
+  const auto room = static_cast<Rank>(moved.size() + 1);
+  Rank low = last, high = first;
+  if (behind)
+    high = next != by_rank_.end() ? next->first : low + kApart * room;
+  else
+    low = next != by_rank_.begin() ? std::prev(next)->first : high - kApart * room;
+  if (const Rank step = (high - low) / room; step > 0) {
+    for (const std::uint32_t k : moved) set(k, low += step);
     return;
   }
   std::vector<std::uint32_t> all;

@@ -35,6 +35,11 @@ class Ranks {
   void set(std::uint32_t kernel, Rank rank);
   void take_out(std::uint32_t kernel);
   bool fit_in(const std::vector<std::uint32_t>& fresh);
+  struct Movers {
+    std::vector<std::uint32_t> kernels;
+    bool behind = true;  ///< what was between; else before it
+  };
+  Movers movers(const std::vector<std::uint32_t>& fresh, Rank first, Rank last) const;
 
   Neighbours readers_, writers_;
   std::vector<Rank> ranks_;   // by kernel
