@@ -88,25 +88,31 @@ Ranks::Movers Ranks::movers(const std::vector<std::uint32_t>& fresh, Rank first,
   std::vector<std::uint32_t> later = fresh, earlier = fresh;
   std::unordered_set<std::uint32_t> seen_later(fresh.begin(), fresh.end()), seen_earlier = seen_later;
   for (std::size_t i = 0;; ++i) {
-    if (i == later.size()) return {std::move(later), true};
-    if (i == earlier.size()) return {std::move(earlier), false};
-    for (const std::uint32_t reader : readers_(later[i]))
-      if (has_rank(reader) && ranks_[reader] <= last && seen_later.insert(reader).second) later.push_back(reader);
-    for (const std::uint32_t writer : writers_(earlier[i]))
-      if (has_rank(writer) && ranks_[writer] >= first && seen_earlier.insert(writer).second) earlier.push_back(writer);
+    if (i >= later.size() && last != kFirst) return {std::move(later), true};
+    if (i >= earlier.size() && first != kLast) return {std::move(earlier), false};
+    if (i < later.size())
+      for (const std::uint32_t reader : readers_(later[i]))
+        if (has_rank(reader) && ranks_[reader] <= last && seen_later.insert(reader).second) later.push_back(reader);
+    if (i < earlier.size())
+      for (const std::uint32_t writer : writers_(earlier[i]))
+        if (has_rank(writer) && ranks_[writer] >= first && seen_earlier.insert(writer).second)
+          earlier.push_back(writer);
   }
 }
 
 void Ranks::replace(const std::vector<std::uint32_t>& gone, const std::vector<std::uint32_t>& fresh) {
-  Rank first = kLast, last = kFirst;
-  for (const std::uint32_t k : gone) {
-    first = std::min(first, ranks_[k]);
-    last = std::max(last, ranks_[k]);
-    take_out(k);
-  }
+  for (const std::uint32_t k : gone) take_out(k);
   if (fit_in(in_order(fresh))) return;
-  // Else they move with what depends on them behind the last of those that are gone, which stood behind all that they
-  // read from; or with what they depend on before the first.
+  // Else what depends on them moves with them behind the last that they read from, or what they depend on before the
+  // first that reads from them.
+  Rank first = kLast, last = kFirst;
+  for (const std::uint32_t k : fresh) {
+    for (const std::uint32_t reader : readers_(k))
+      if (has_rank(reader)) first = std::min(first, ranks_[reader]);
+    for (const std::uint32_t writer : writers_(k))
+      if (has_rank(writer)) last = std::max(last, ranks_[writer]);
+  }
+  if (first == kLast && last == kFirst) last = 0;  // nothing around them
   auto [moved, behind] = movers(fresh, first, last);
   for (const std::uint32_t k : moved) take_out(k);
   moved = in_order(moved);
