@@ -3,8 +3,8 @@
 usage: python bench/planning.py [--fusewright build/fusewright] [--layers 1,4,16,64,256] [--models training,encoder] [--repeats N]
 
 `training` is the gradient of dense layers with layer norms and residual sums, every activation read again far behind where it
-is made; `encoder` is a transformer encoder. Each model is audited; user seconds are those of the quickest of `--repeats` runs
-(default 3), of the whole program, and shares those of its phases by `--profile`. Where the time per node grows with the number
+is made; `encoder` is a transformer encoder. Each model is audited; seconds are those of the run of least user time of `--repeats` (default 3), of
+the whole program, and shares those of its phases on the clock by `--profile`. Where the time per node grows with the number
 of layers, some phase does not see that they repeat, or looks through the whole model for one node.
 """
 import argparse
@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PHASES = ["rules", "import", "saturate", "choose nodes", "group", "improve", "windows", "other"]
@@ -134,16 +135,18 @@ def encoder(layers, rows=64, heads=4, width=64, inner=256):
 
 
 def audit(fusewright, path):
-    """User seconds and resident megabytes of one run, and milliseconds by phase."""
+    """User seconds, seconds on the clock and resident megabytes of one run, and milliseconds by phase."""
     with tempfile.TemporaryFile("w+") as report:
+        start = time.perf_counter()
         child = subprocess.Popen([fusewright, "audit", path, "--json", "--profile"], stdout=subprocess.DEVNULL, stderr=report)
         _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
         report.seek(0)
         text = report.read()
     if status != 0:
         sys.exit(f"{path}: {text}")
     found = {name: float(ms) for name, ms in re.findall(r"^ {0,2}(\S.*?) +([\d.]+) +[\d.]+ %$", text, re.M)}
-    return usage.ru_utime, usage.ru_maxrss / 1024, found
+    return usage.ru_utime, seconds, usage.ru_maxrss / 1024, found
 
 
 def main():
@@ -153,8 +156,8 @@ def main():
     parser.add_argument("--models", default="training,encoder", type=lambda s: s.split(","))
     parser.add_argument("--repeats", default=3, type=int)
     args = parser.parse_args()
-    print(f"| model | layers | nodes | user s | ms a node | MB | {' | '.join(PHASES)} |")
-    print("|---|" + "---:|" * (len(PHASES) + 5))
+    print(f"| model | layers | nodes | user s | wall s | ms a node | MB | {' | '.join(PHASES)} |")
+    print("|---|" + "---:|" * (len(PHASES) + 6))
     for name in args.models:
         for layers in args.layers:
             text = {"training": training, "encoder": encoder}[name](layers)
@@ -162,11 +165,11 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, f"{name}{layers}.hlo")
                 pathlib.Path(path).write_text(text)
-                user, memory, phases = min((audit(args.fusewright, path) for _ in range(args.repeats)), key=lambda run: run[0])
+                user, wall, memory, phases = min((audit(args.fusewright, path) for _ in range(args.repeats)), key=lambda run: run[0])
             whole = phases["the whole"]
             shares = [100 * phases.get(p, 0) / whole for p in PHASES[:-1]]
             shares.append(100 - sum(shares))
-            print(f"| {name} | {layers} | {nodes} | {user:.2f} | {1000 * user / nodes:.3f} | {memory:.0f} | "
+            print(f"| {name} | {layers} | {nodes} | {user:.2f} | {wall:.2f} | {1000 * user / nodes:.3f} | {memory:.0f} | "
                   + " | ".join(f"{s:.0f} %" for s in shares) + " |", flush=True)
 
 
