@@ -19,6 +19,8 @@ Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& 
       seen_(graph.nodes.size()),
       signatures_(graph, uses, facts),
       part_fits_(device.shape) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    scalar_constant_.push_back(graph.info(NodeId(i)).name == "constant" && graph.nodes[i].types[0].shape.empty());
   if (!options.fuse) return;
   const std::string target = device.target.substr(0, device.target.find(':'));
   for (const rule::FuseRule& rule : rules.fuses) {
@@ -32,10 +34,6 @@ Evaluator::Evaluator(const Graph& graph, const Uses& uses, const rule::RuleSet& 
               rule::Segment::kUnbounded, usable.most[op.index] + std::uint64_t(root.max) * segment.max);
     rules_.push_back(std::move(usable));
   }
-}
-
-bool Evaluator::is_scalar_constant(Value v) const {
-  return graph_.info(v.node).name == "constant" && graph_.type(v).shape.empty();
 }
 
 bool Evaluator::in_cache(Value v) const {
@@ -82,19 +80,21 @@ std::vector<Value> Evaluator::outputs(const std::vector<NodeId>& nodes, const El
   inside_.clear();
   for (const NodeId id : nodes) inside_.add(id);
   std::vector<Value> out;
+  const auto add_if_read = [&](Value v) {
+    const auto outside = [&](NodeId reader) {
+      if (facts_.load_time[reader.index]) return false;  // made when the model is loaded, and what it reads with it
+      if (inside_.contains(reader) && !(elsewhere && elsewhere(reader))) return false;
+      return graph_[v.node].types.size() == 1 || !graph_[reader].computations.empty() ||
+             std::ranges::find(graph_[reader].operands, v) != graph_[reader].operands.end();
+    };
+    if (uses_.is_result(v) || std::ranges::any_of(uses_.readers(v.node), outside)) out.push_back(v);
+  };
   for (const NodeId id : nodes) {
     if (facts_.duplicated[id.index]) continue;
-    for (const Value v : stored_values(id)) {
-      const auto outside = [&](NodeId reader) {
-        if (facts_.load_time[reader.index]) return false;  // made when the model is loaded, and what it reads with it
-        if (inside_.contains(reader) && !(elsewhere && elsewhere(reader))) return false;
-        const auto& operands = graph_[reader].operands;
-        return graph_[id].types.size() == 1 || !graph_[reader].computations.empty() ||
-               std::find(operands.begin(), operands.end(), v) != operands.end();
-      };
-      const auto& readers = uses_.readers(id);
-      if (uses_.is_result(v) || std::any_of(readers.begin(), readers.end(), outside)) out.push_back(v);
-    }
+    if (graph_[id].types.size() == 1)
+      add_if_read({id, 0});
+    else
+      std::ranges::for_each(stored_values(id), add_if_read);
   }
   return out;
 }

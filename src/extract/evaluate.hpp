@@ -106,7 +106,7 @@ class Evaluator {
 
   /// Of a node that is stored, the results that anybody reads.
   std::vector<Value> stored_values(NodeId node) const;
-  bool is_scalar_constant(Value v) const;
+  bool is_scalar_constant(Value v) const { return scalar_constant_[v.node.index]; }
   /// Whether a kernel of the plan makes it, just before it is read.
   bool in_cache(Value v) const;
 
@@ -128,6 +128,7 @@ class Evaluator {
   const Uses& uses_;
   const cost::Device& device_;
   const NodeFacts& facts_;
+  std::vector<bool> scalar_constant_;  // by node
   struct Usable {
     const rule::FuseRule* rule;
     std::vector<std::uint64_t> most;  // by operator: how many of it the segments take together
