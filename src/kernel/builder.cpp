@@ -236,6 +236,7 @@ ExprId KernelBuilder::let(std::string name, ExprId value) {
 
 void KernelBuilder::store(BufferId buffer, ExprId index, ExprId value) {
   FW_CHECK(kernel_[buffer].dtype == kernel_[value].dtype) << "store to " << kernel_[buffer].name;
+  if (kernel_[buffer].elements == 0) return;  // like a load, it is never run and no index is inside
   Stmt stmt;
   stmt.kind = Stmt::Kind::kStore;
   stmt.buffer = buffer;
