@@ -1,9 +1,12 @@
 #include "fusewright/rule/check.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "fusewright/rule/lint.hpp"
 #include "fusewright/rule/needs.hpp"
+#include "fusewright/support/beside.hpp"
 #include "src/rule/checker.hpp"
 
 namespace fusewright::rule {
@@ -139,43 +142,66 @@ void check_allows(const ast::File& file, Reports& reports) {
   }
 }
 
+void note_unread(const std::vector<ast::File>& files, Reports& reports) {
+  for (const auto& file : files) reports.unread(file.unread_names, file.unread_include);
+}
+
+/// Some of the rules, and what there is to say of them.
+struct Checked {
+  std::vector<RewriteRule> rewrites;
+  std::vector<FuseRule> fuses;
+  std::vector<TestCase> tests;
+  Reports reports;
+};
+
+Checked check_some(std::span<const Declarations::Rule> rules, const std::vector<ast::File>& files,
+                   const ops::OpTable& table, const Classes& classes) {
+  Checked out;
+  note_unread(files, out.reports);
+  const RuleContext context{table, classes, out.reports};
+  for (const auto& [decl, doc, ruleset] : rules) {
+    check_kebab(decl->name, out.reports);
+    const auto described = [&](auto rule) {
+      rule.doc = doc;
+      rule.ruleset = ruleset;
+      std::ranges::move(check_tests(*decl, rule.guards, context), std::back_inserter(out.tests));
+      return rule;
+    };
+    if (decl->fuse)
+      out.fuses.push_back(described(check_fuse(*decl, context)));
+    else
+      out.rewrites.push_back(described(check_rewrite(*decl, context)));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<RuleSet> check_rules(const std::vector<ast::File>& files, const ops::OpTable& base,
                             std::vector<Diagnostic> errors) {
   Reports reports;
   for (auto& d : errors) reports.error(d.span, std::move(d.message), std::move(d.suggestion), std::move(d.notes));
-  for (const auto& file : files) {
-    reports.unread(file.unread_names, file.unread_include);
-    check_allows(file, reports);
-  }
-  const Declarations all = collect(files, reports);
+  note_unread(files, reports);
+  for (const auto& file : files) check_allows(file, reports);
+  Declarations all = collect(files, reports);
   auto table = std::make_shared<const ops::OpTable>(declare_ops(all.ops, all.op_docs, base, reports));
   Classes classes = builtin_classes(*table);
   declare_classes(all.classes, *table, reports, classes);
 
-  const RuleContext context{*table, classes, reports};
-  RuleSet set;
   RuleNames names(reports);
-  for (const auto& [decl, doc, ruleset] : all.rules) {
-    if (!names.add(decl->name.text, decl->name.span)) continue;
-    check_kebab(decl->name, reports);
-    std::vector<TestCase> tests;
-    if (decl->fuse) {
-      FuseRule rule = check_fuse(*decl, context);
-      rule.doc = doc;
-      rule.ruleset = ruleset;
-      tests = check_tests(*decl, rule.guards, context);
-      set.fuses.push_back(std::move(rule));
-    } else {
-      RewriteRule rule = check_rewrite(*decl, context);
-      rule.doc = doc;
-      rule.ruleset = ruleset;
-      tests = check_tests(*decl, rule.guards, context);
-      set.rewrites.push_back(std::move(rule));
-    }
-    for (auto& test : tests) set.tests.push_back(std::move(test));
-  }
+  std::erase_if(all.rules, [&](const auto& rule) { return !names.add(rule.decl->name.text, rule.decl->name.span); });
+  const std::span<const Declarations::Rule> rules(all.rules);
+  auto second = beside([&] { return check_some(rules.subspan(rules.size() / 2), files, *table, classes); });
+  RuleSet set;
+  const auto take = [&](Checked part) {
+    std::ranges::move(part.rewrites, std::back_inserter(set.rewrites));
+    std::ranges::move(part.fuses, std::back_inserter(set.fuses));
+    std::ranges::move(part.tests, std::back_inserter(set.tests));
+    reports.add(std::move(part.reports));
+  };
+  take(check_some(rules.first(rules.size() / 2), files, *table, classes));
+  take(second.get());
+  const RuleContext context{*table, classes, reports};
   for (std::size_t i = base.size(); i < table->size(); ++i) {
     if ((*table)[OpId(i)].body == nullptr || reports.error_count() > 0) continue;
     for (auto& rule : generate_rewrites(OpId(i), context)) {

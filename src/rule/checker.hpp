@@ -22,6 +22,8 @@ class Reports {
   void note(const Span& span, std::string message);
   /// Names that are declared, or all names, but not how.
   void unread(const std::vector<std::string>& names, bool any);
+  /// What was collected elsewhere, as if it were said here and now.
+  void add(Reports more);
   /// Errors so far, those that were left out too: whether a part is sound shows in whether it grew.
   std::size_t error_count() const { return error_count_; }
   /// In the order of files and places; one for each place.

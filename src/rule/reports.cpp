@@ -44,6 +44,14 @@ void Reports::note(const Span& span, std::string message) {
   findings_.push_back({{Severity::kNote, span, std::move(message), {}, {}}, {}});
 }
 
+void Reports::add(Reports more) {
+  error_count_ += more.error_count_;
+  for (Diagnostic& d : more.errors_)
+    if (fresh(d.span, d.message)) errors_.push_back(std::move(d));
+  for (Finding& f : more.findings_)
+    if (fresh(f.diagnostic.span, f.diagnostic.message)) findings_.push_back(std::move(f));
+}
+
 std::vector<Diagnostic> Reports::take_errors() {
   // Of several at one place, from the variants of a rule or each from the one before, the first says what is wrong.
   std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>> places;
