@@ -53,14 +53,23 @@ TypeId node_type(EGraph& egraph, const Node& node) {
 Imported from_graph(const Graph& graph, EGraphOptions options) {
   Imported out{EGraph(graph.table, options), {}, {}, {}, {}};
   out.first_term.assign(graph.nodes.size(), 0);
+  // A result is a term from where it is first read: one that nobody reads is no value of the graph, and no rule is to
+  // find it.
+  std::vector<EClassId> packs(graph.nodes.size());  // by node of several results
+  const auto read = [&](Value v) {
+    EClassId& at = out.terms[out.first_term[v.node.index] + v.result];
+    if (at == out.egraph.none())
+      at = term(out.egraph.add_result(packs[v.node.index], v.result, out.egraph.intern(graph.type(v))));
+    return at;
+  };
   std::vector<EClassId> operands;
   for (const NodeId id : graph.entry_computation().nodes) {
     const Node& node = graph[id];
     operands.clear();
-    for (const Value v : node.operands) operands.push_back(v.valid() ? out.at(v) : out.egraph.none());
+    for (const Value v : node.operands) operands.push_back(v.valid() ? read(v) : out.egraph.none());
     const bool unique = has_identity(graph, node);
     if (!node.computations.empty()) {
-      for (const Value v : captures(graph, id)) operands.push_back(out.at(v));
+      for (const Value v : captures(graph, id)) operands.push_back(read(v));
     } else {
       while (!operands.empty() && operands.back() == out.egraph.none()) operands.pop_back();
     }
@@ -71,15 +80,10 @@ Imported from_graph(const Graph& graph, EGraphOptions options) {
     if (!out.origins[made.index].valid()) out.origins[made.index] = id;
 
     out.first_term[id.index] = static_cast<std::uint32_t>(out.terms.size());
-    if (node.types.size() == 1) {
-      out.terms.push_back(term(made));
-      continue;
-    }
-    for (std::uint32_t k = 0; k < node.types.size(); ++k) {
-      out.terms.push_back(term(out.egraph.add_result(term(made), k, out.egraph.intern(node.types[k]))));
-    }
+    packs[id.index] = term(made);
+    out.terms.insert(out.terms.end(), node.types.size(), node.types.size() == 1 ? term(made) : out.egraph.none());
   }
-  for (const Value v : graph.entry_computation().results) out.results.push_back(out.at(v));
+  for (const Value v : graph.entry_computation().results) out.results.push_back(read(v));
   return out;
 }
 

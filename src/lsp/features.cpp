@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "fusewright/rule/check.hpp"
 #include "fusewright/rule/lint.hpp"
@@ -176,19 +177,51 @@ std::optional<rule::ExampleTypes> types_around(const Subject& s, std::size_t off
   return std::nullopt;
 }
 
-/// What the name or the operator at a token is in the example around it: "Here `f32[2,3]`."
+/// "Here `f32[2,3]`."
+std::string here(const std::vector<ops::Type>& types) {
+  std::string text;
+  for (const ops::Type& type : types) text += (text.empty() ? "" : ", ") + to_string(type);
+  return text.empty() ? text : "Here `" + text + "`.\n";
+}
+
+/// What the name or the operator at a token is in the example around it.
 std::string describe_type(const Subject& s, std::size_t token) {
   const Outline& o = s.outline();
   const auto types = types_around(s, o.tokens[token].begin);
   if (!types) return {};
-  std::string text;
   const Binding* binding = binding_at(o, token);
   if (binding != nullptr && binding->kind == Binding::Kind::kLet) {
-    if (const auto at = types->names.find(binding->name); at != types->names.end()) text = to_string(at->second);
-  } else if (const auto at = types->results.find(o.tokens[token].begin); at != types->results.end()) {
-    for (const ops::Type& type : at->second) text += (text.empty() ? "" : ", ") + to_string(type);
+    const auto at = types->names.find(binding->name);
+    return at == types->names.end() ? std::string() : here({at->second});
   }
-  return text.empty() ? text : "Here `" + text + "`.\n";
+  // Of what begins here the shortest is the application; the others have it as their first operand.
+  const auto at = types->results.lower_bound({o.tokens[token].begin, 0});
+  return at == types->results.end() || at->first.first != o.tokens[token].begin ? std::string() : here(at->second);
+}
+
+/// What a sign between the operands of an example stands for, and the type of its result; empty where it reckons with
+/// numbers.
+std::string describe_sign(const Subject& s, std::size_t token) {
+  static const std::map<std::string_view, const char*> kSigns = {
+      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"%", "mod"}, {"**", "pow"},
+      {"==", "eq"}, {"!=", "ne"}, {"<", "lt"},  {"<=", "le"}, {">", "gt"},  {">=", "ge"}};
+  const Outline& o = s.outline();
+  const auto sign = kSigns.find(o.word(token));
+  const rule::Token& t = o.tokens[token];
+  const auto types = sign == kSigns.end() ? std::nullopt : types_around(s, t.begin);
+  if (!types) return {};
+  // The shortest application around it is its own, unless it stands in the brackets of that one.
+  const decltype(types->results)::value_type* shortest = nullptr;
+  for (const auto& entry : types->results) {
+    const auto [begin, end] = entry.first;
+    const bool shorter = shortest == nullptr || end - begin < shortest->first.second - shortest->first.first;
+    if (begin <= t.begin && t.end < end && shorter) shortest = &entry;
+  }
+  if (shortest == nullptr) return {};
+  for (const std::size_t open : o.open_brackets(token))
+    if (o.tokens[open].begin >= shortest->first.first) return {};
+  const bool unary = shortest->first.first == t.begin;
+  return describe_operator(s, unary ? "neg" : sign->second) + here(shortest->second);
 }
 
 }  // namespace
@@ -196,8 +229,9 @@ std::string describe_type(const Subject& s, std::size_t token) {
 Json hover(const Subject& s, std::size_t offset) {
   const Outline& o = s.outline();
   const auto token = o.token_at(offset);
-  if (!token || !o.is_word(*token) || o.in_comment(offset)) return nullptr;
-  const std::string text = describe(s, *token) + describe_type(s, *token);
+  if (!token || o.in_comment(offset)) return nullptr;
+  const std::string text =
+      o.is_word(*token) ? describe(s, *token) + describe_type(s, *token) : describe_sign(s, *token);
   if (text.empty()) return nullptr;
   const rule::Token& t = o.tokens[*token];
   return {{"contents", {{"kind", "markdown"}, {"value", text}}}, {"range", Lines(o.text).range(t.begin, t.end)}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fusewright/ops/axis_sets.hpp"
 #include "fusewright/ops/expr.hpp"
 #include "src/ops/builtin_ops.hpp"
 #include "src/ops/elaborate.hpp"
@@ -174,6 +175,7 @@ Result<Attrs> OpTable::complete_attrs(OpId id, const Attrs& attrs, std::span<con
     if (!spec.axis_of || *spec.axis_of >= operands.size() || !operands[*spec.axis_of].is_tensor()) continue;
     AttrValue normalised = *value;
     FW_TRY_STATUS(normalise_axes(op, spec, operands[*spec.axis_of].rank(), normalised));
+    if (axes_are_a_set(op, spec.name)) std::ranges::sort(std::get<std::vector<std::int64_t>>(normalised));
     complete.set(spec.name, std::move(normalised));
   }
   return complete;

@@ -118,8 +118,26 @@ class Enumerator {
     const bool named = !p.name.empty() && !guards_.knows(p.name);
     if (named) guards_.know(p.name, type);
     if (!named || guards_.hold())
-      for (const ops::OpId op : p.ops.ops) apply(index, p, op, type, then);
+      for (const ops::OpId op : p.ops.ops) {
+        if (table_[op].name == "constant")
+          constant(index, p, type, then);
+        else
+          apply(index, p, op, type, then);
+      }
     if (named) guards_.forget(p.name);
+  }
+
+  /// `constant()`: one that is written down.
+  void constant(std::uint32_t index, const PatternNode& p, const Type& type, const Then& then) {
+    const Then bind = [&](std::uint32_t made) {
+      made_[index] = made;
+      then(made);
+      made_[index] = kUnmade;
+    };
+    if (is_splat(p.name))
+      splat(p.name, type, bind);
+    else
+      with({.kind = Kind::kWeight, .type = type, .name = p.name}, bind);
   }
 
   void variable(const PatternNode& p, const Type& type, const Then& then) {
@@ -150,10 +168,21 @@ class Enumerator {
   void splat(const std::string& name, const Type& type, const Then& then) {
     const bool fresh = !guards_.knows(name);
     if (fresh) guards_.know(name, type);
+    std::size_t passed = 0;
     for (const double value : splat_values()) {
       if (!holds_number(type.dtype, value)) continue;
+      const bool further = passed >= space_.numbers;
+      if (further && further_) break;
+      if (terms_.work == 0) stopped_ = true;
+      if (stopped_) break;
+      --terms_.work;
       guards_.know_number(name, value);
-      if (guards_.hold()) with({.kind = Kind::kNumber, .type = type, .name = name, .number = value}, then);
+      if (guards_.hold()) {
+        ++passed;
+        further_ = further_ || further;
+        with({.kind = Kind::kNumber, .type = type, .name = name, .number = value}, then);
+        if (further) further_ = false;
+      }
       guards_.forget_number(name);
     }
     if (fresh) guards_.forget(name);
@@ -194,8 +223,10 @@ class Enumerator {
     // Where extents are symbols the list is its own: a further call makes new ones.
     Sources fresh;
     if (space_.symbols != nullptr) fresh = sources_of(table_, op, type, p.result, p.operands.size(), space_);
-    const Sources& sources =
+    const Sources& known =
         space_.symbols != nullptr ? fresh : terms_.cache.sources(op, type, p.result, p.operands.size(), space_);
+    const std::optional<Sources> asked = as_asked(p, op, type, known);
+    const Sources& sources = asked ? *asked : known;
     terms_.all = terms_.all && sources.all;
     std::size_t left = opaque_[index] ? kOpaqueWays : sources.ways.size();
     for (const Source& source : sources.ways) {
@@ -216,6 +247,33 @@ class Enumerator {
         attrs_.erase(*name);
       }
     }
+  }
+
+  /// Where no way has the attributes that the pattern writes out: the ways with those in place of their own.
+  std::optional<Sources> as_asked(const PatternNode& p, ops::OpId op, const Type& type, const Sources& known) const {
+    const auto has = [](const ops::Attrs& attrs, const rule::AttrPattern& asked) {
+      const ops::AttrValue* value = attrs.find(asked.attr);
+      return !asked.value || (value != nullptr && ops::equal(*value, *asked.value));
+    };
+    const auto fits = [&](const Source& way) {
+      return std::ranges::all_of(p.attrs, [&](const rule::AttrPattern& asked) { return has(way.attrs, asked); });
+    };
+    if (std::ranges::any_of(known.ways, fits)) return std::nullopt;
+    Sources out{{}, known.all};
+    std::set<std::string> made;
+    for (const Source& way : known.ways) {
+      ops::Attrs attrs = way.attrs;
+      for (const rule::AttrPattern& asked : p.attrs)
+        if (asked.value) attrs.set(asked.attr, *asked.value);
+      auto complete = table_.complete_attrs(op, attrs, way.operands);
+      const auto types = complete ? table_.infer(op, way.operands, *complete) : std::unexpected(complete.error());
+      if (!types || p.result >= types->size() || (*types)[p.result] != type) continue;
+      std::string key;
+      for (const auto& [name, value] : complete->entries()) key += name + '=' + ops::to_string(value) + ' ';
+      for (const Type& operand : way.operands) key += ops::to_string(operand);
+      if (made.insert(std::move(key)).second) out.ways.push_back({*std::move(complete), way.operands});
+    }
+    return out;
   }
 
   /// Drops what the pattern's attributes rule out before anything is built.
@@ -389,6 +447,7 @@ class Enumerator {
   std::map<std::string, Type> expected_;        // by name: what it is or is to be
   std::map<std::string, ops::AttrValue> attrs_;
   int peels_ = 0;
+  bool further_ = false;  // a constant is a number beyond the first of the table
   bool stopped_ = false;
 };
 
@@ -402,47 +461,6 @@ std::int64_t Instance::size() const {
     sum += elements + node.type.rank() + (node.type.dtype == ops::DType::kF32 ? 0 : 1);
   }
   return sum;
-}
-
-std::map<std::string, Role> roles_of(const rule::RewriteRule& rule) {
-  std::set<std::string> weights, splats;
-  const auto look = [&](const Expr& expr) {
-    names_in_calls(expr, {"constant"}, weights);
-    names_in_calls(expr, {"fold"}, weights);
-    names_in_calls(expr, {"splat", "value", "is_zero", "is_one"}, splats);
-  };
-  for (const rule::Guard& guard : rule.guards) look(*guard.expr);
-  for (const rule::RewriteVariant& variant : rule.variants) {
-    for (const rule::Step& step : variant.steps)
-      if (step.value != nullptr) look(*step.value);
-    for (const auto& to : variant.to) look(*to);
-  }
-  std::map<std::string, Role> roles;
-  for (const std::string& name : weights) roles[name] = Role::kWeight;
-  for (const std::string& name : splats) roles[name] = Role::kSplat;
-  return roles;
-}
-
-const Sources& SourceCache::sources(ops::OpId op, const Type& wanted, std::uint32_t result, std::size_t operands,
-                                    const Space& space) {
-  std::string key = std::to_string(op.index) + ' ' + std::to_string(result) + ' ' + std::to_string(operands) + ' ' +
-                    to_string(wanted);
-  for (const std::int64_t extent : space.extents) key += ' ' + std::to_string(extent);
-  if (space.narrow) key += " narrow";
-  if (space.plain) key += " plain";
-  const auto [at, fresh] = found_.try_emplace(std::move(key));
-  if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space, &uses_);
-  if (fresh) ways_ += at->second.ways.size();
-  return at->second;
-}
-
-void SourceCache::trim() {
-  std::size_t uses = 0;
-  for (const auto& [key, known] : uses_) uses += known.ways.size();
-  if (uses > kMostWays) uses_.clear();
-  if (ways_ <= kMostWays) return;
-  found_.clear();
-  ways_ = 0;
 }
 
 bool enumerate(Enumeration& terms, const Type& root, const Visit& visit) { return Enumerator(terms, visit).run(root); }

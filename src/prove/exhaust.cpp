@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "fusewright/prove/instance.hpp"
+#include "src/prove/hints.hpp"
 #include "src/prove/levels.hpp"
 #include "src/prove/values.hpp"
 
@@ -63,6 +65,7 @@ bool try_instance(const rule::RuleSet& rules, const LoneRule& rule, const Instan
     }
     if (*found) return differs((*found)->values, (*found)->reason);
   }
+  if (!has_elements(*left)) ++search.empty;
   return true;
 }
 
@@ -71,25 +74,25 @@ class LevelSearch {
  public:
   LevelSearch(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, SourceCache& cache,
               Search& search)
-      : rules_(rules), rule_(rule), budget_(budget), search_(search), cache_(cache) {}
+      : rules_(rules),
+        rule_(rule),
+        budget_(budget),
+        search_(search),
+        cache_(cache),
+        roles_(roles_of(*rule.rule)),
+        named_(dtypes_in(*rule.rule)) {}
 
   /// @returns whether no counterexample was found.
   bool run(const Level& level) {
-    const Tier* tier = nullptr;
-    std::uint64_t one_in = 1;
+    Tier tier;
     std::vector<Instance> terms;
-    for (const Tier& wide : level.tiers) {
-      tier = &wide;
-      one_in = 1;
-      if (list(level, wide, 1, most_terms(level, wide, budget_.terms_per_level), terms)) break;
-      one_in = 0;
-    }
+    std::uint64_t one_in = find_tier(level, tier, terms) ? 1 : 0;
     if (one_in == 0 && level.besides) return true;
     if (one_in == 0) {  // even the narrowest is too large: evenly spaced ones of it
       const std::uint64_t some = kLastTimes * budget_.terms_per_level, most = kMostCounted * some;
-      const bool counted = list(level, *tier, 0, most, terms);
+      const bool counted = list(level, tier, 0, most, terms);
       one_in = listed_ / some + (counted ? 1 : 2);
-      list(level, *tier, one_in, most, terms);
+      list(level, tier, one_in, most, terms);
     }
     std::vector<std::pair<std::int64_t, std::size_t>> order;
     for (std::size_t i = 0; i < terms.size(); ++i) order.emplace_back(terms[i].size(), i);
@@ -100,7 +103,7 @@ class LevelSearch {
       good = try_instance(rules_, rule_, terms[order[i].second], search_);
     if (search_.instances > before || !good || one_in > 1) {
       search_.sampled = search_.sampled || one_in > 1;
-      note_level(search_, describe(level, *tier, search_.instances - before, one_in));
+      note_level(search_, describe(level, tier, search_.instances - before, one_in));
     }
     return good;
   }
@@ -109,11 +112,29 @@ class LevelSearch {
   static constexpr std::uint64_t kMostCounted = 2;   // times the terms allowed, where some of them are taken
   static constexpr std::uint64_t kWorkPerTerm = 50;  // ways to get a value that are tried for each term allowed
 
+  /// The widest space of a level that is small enough, and its terms; else the narrowest. Where every number for every
+  /// constant makes too many terms of all of them, fewer numbers do.
+  bool find_tier(const Level& level, Tier& tier, std::vector<Instance>& terms) {
+    const auto constants = std::ranges::count(roles_ | std::views::values, Role::kSplat);
+    std::vector<std::size_t> numbers = {Tier().numbers};
+    if (constants > 1) numbers.insert(numbers.end(), {3, 2, 1});
+    for (const std::size_t of_each : numbers)
+      for (const Tier& wide : level.tiers) {
+        tier = wide;
+        tier.numbers = of_each;
+        std::uint64_t most = most_terms(level, wide, budget_.terms_per_level);
+        if (constants > 2) most = std::min(most, budget_.terms_per_level);  // rather fewer numbers of each
+        if (list(level, tier, 1, most, terms)) return true;
+      }
+    return false;
+  }
+
   /// Every `step`-th term of the space, none for 0. @returns false when there are more than `most`, or not all are
   /// known.
   bool list(const Level& level, const Tier& tier, std::uint64_t step, std::uint64_t most,
             std::vector<Instance>& terms) {
-    const Space space = space_of(tier);
+    Space space = space_of(tier);
+    space.named = named_;
     terms.clear();
     listed_ = 0;
     std::uint64_t work = kWorkPerTerm * most;
@@ -137,6 +158,8 @@ class LevelSearch {
   const Budget& budget_;
   Search& search_;
   SourceCache& cache_;
+  std::map<std::string, Role> roles_;
+  std::vector<DType> named_;
   std::uint64_t listed_ = 0;
 };
 
@@ -202,6 +225,7 @@ class OpSearch {
         return differs({}, fmt::format("result {} is {}, its body {}", i, to_string(call->outputs[i].type),
                                        to_string(body->outputs[i].type)));
     ++search_.instances;
+    if (!has_elements(*call)) ++search_.empty;
     Result<std::optional<Difference>> found = find_difference({*call, *body, {}, {}, false, &search_.tried});
     if (!found) return differs({}, "the body has no value: " + found.error().diagnostics[0].message);
     if (*found) return differs((*found)->values, (*found)->reason);
@@ -256,6 +280,11 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
   Search search;
   LevelSearch at(rules, rule, budget, cache, search);
   for (const Level& level : levels())
+    if (!at.run(level)) break;
+  if (search.instances > search.empty || search.unknown > 0 || search.counterexample) return search;
+  const std::vector<std::int64_t> own = extents_in(*rule.rule);
+  if (own.empty()) return search;
+  for (const Level& level : levels_with(own))
     if (!at.run(level)) break;
   return search;
 }

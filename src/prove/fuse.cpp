@@ -7,6 +7,7 @@
 
 #include "fusewright/extract/admit.hpp"
 #include "src/prove/region_check.hpp"
+#include "src/prove/values.hpp"
 
 namespace fusewright::prove {
 
@@ -106,10 +107,10 @@ class FuseSearch {
     for (const rule::FuseRoot& root : rule_.roots)
       for (std::size_t s = 0; s < root.segments.size(); ++s)
         for (const OpId op : root.segments[s].ops.ops) {
-          const std::uint64_t before = search_.instances;
+          const std::uint64_t before = admitted_;
           if (!fill_place(root, s, op, random)) return false;
           ++places;
-          filled += search_.instances > before ? 1 : 0;
+          filled += admitted_ > before ? 1 : 0;
         }
     note(fmt::format("{} of {} operators at their places of the pattern", filled, places));
     search_.sampled = search_.sampled || filled == 0;  // only its operators are known to be right, one by one
@@ -118,9 +119,9 @@ class FuseSearch {
 
   bool fill_place(const rule::FuseRoot& root, std::size_t place, OpId op, Random& random) {
     constexpr int kTries = 4;  // for each type
-    const std::uint64_t before = search_.instances;
+    const std::uint64_t before = admitted_;
     for (const Type& type : chain_types())
-      for (int i = 0; i < kTries && search_.instances == before; ++i) {
+      for (int i = 0; i < kTries && admitted_ == before; ++i) {
         std::vector<Link> links;
         for (std::size_t k = root.segments.size(); k-- > 0;) {
           const Segment& segment = root.segments[k];
@@ -174,6 +175,7 @@ class FuseSearch {
       ++search_.refused;
       return true;
     }
+    if (has_elements(*graph)) ++admitted_;
     return rests_on(counted(region_difference(*graph, region), chain));
   }
 
@@ -189,6 +191,7 @@ class FuseSearch {
   Lemmas& lemmas_;
   SourceCache& cache_;
   Search search_;
+  std::uint64_t admitted_ = 0;  // regions of the rule's own with an element to compare
 };
 
 }  // namespace

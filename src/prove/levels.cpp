@@ -70,6 +70,27 @@ const std::vector<Level>& levels() {
   return kLevels;
 }
 
+std::vector<Level> levels_with(const std::vector<std::int64_t>& extents) {
+  constexpr std::int64_t kMostElements = 128;  // of a result
+  std::vector<std::int64_t> all = {1};
+  all.insert(all.end(), extents.begin(), extents.end());
+  const std::vector<DType> kinds = {DType::kF32, DType::kS32, DType::kPred}, one = {DType::kF32};
+  Space space;
+  space.extents = all;
+  std::vector<Level> levels;
+  for (std::int64_t rank = 0; rank <= 4; ++rank) {
+    std::vector<Shape> shapes = shapes_of_rank(rank, space);
+    std::erase_if(shapes, [&](const Shape& shape) { return ops::element_count(shape).value_or(0) > kMostElements; });
+    Level level{fmt::format("rank {}", rank), rank, {}};
+    for (const bool narrow : {false, true}) {
+      level.tiers.push_back({all, kinds, shapes, !narrow, narrow, narrow});
+      level.tiers.push_back({all, one, shapes, !narrow, narrow, narrow});
+    }
+    levels.push_back(std::move(level));
+  }
+  return levels;
+}
+
 Space space_of(const Tier& tier) {
   Space space;
   space.extents = tier.extents;
@@ -77,6 +98,7 @@ Space space_of(const Tier& tier) {
   space.narrow = tier.narrow;
   space.plain = tier.plain;
   space.repeats_twice = tier.repeats_twice;
+  space.numbers = tier.numbers;
   return space;
 }
 
@@ -90,13 +112,18 @@ std::vector<Type> root_types(const Level& level, const Tier& tier) {
 }
 
 std::string describe(const Level& level, const Tier& tier, std::uint64_t tried, std::uint64_t one_in) {
-  std::string extents = fmt::format("{}", tier.extents.front());
-  if (tier.extents.size() > 1) extents += fmt::format("-{}", tier.extents.back());
+  const std::int64_t first = tier.extents.front(), last = tier.extents.back();
+  const bool gaps = last - first != std::ssize(tier.extents) - 1;
+  std::string extents = gaps            ? fmt::format("{}", fmt::join(tier.extents, "+"))
+                        : first == last ? fmt::format("{}", first)
+                                        : fmt::format("{}-{}", first, last);
   if (!tier.shapes.empty()) extents += fmt::format(", {} shapes", tier.shapes.size());
   if (!tier.repeats) extents += ", none repeated";
   if (tier.repeats_twice) extents += ", two repeated";
   if (tier.narrow) extents += ", one axis at a time";
   if (tier.plain) extents += ", plain operands";
+  if (tier.numbers != Tier().numbers)
+    extents += fmt::format(", {} number{} of each constant but one", tier.numbers, tier.numbers == 1 ? "" : "s");
   const std::string dtypes =
       tier.dtypes.size() == 1 ? std::string(ops::name(tier.dtypes[0])) : fmt::format("{} dtypes", tier.dtypes.size());
   return fmt::format("{} (extents {}, {}): {}{}", level.name, extents, dtypes, tried,

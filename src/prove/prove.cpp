@@ -37,6 +37,8 @@ void settle(const Search& search, Verdict& verdict) {
   } else if (search.instances == 0) {
     verdict.reason = search.unknown == 0 ? "no instance of the space matches"
                                          : "no instance of the space has a value: " + search.unknown_reason;
+  } else if (search.instances == search.empty) {
+    verdict.reason = "no instance of the space that matches has an element to compare";
   } else {
     verdict.kind = search.sampled ? Verdict::Kind::kSampled : Verdict::Kind::kExhausted;
   }
@@ -73,6 +75,7 @@ void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& opti
     part.terms_per_level /= 4;
     const Search more = search_rewrite(rules, *recognise, part, cache);
     search.instances += more.instances;
+    search.empty += more.empty;
     search.refused += more.refused;
     search.sampled = search.sampled || more.sampled;
     search.counterexample = more.counterexample;

@@ -12,6 +12,12 @@ std::vector<Dim> new_extents(const Space& space) {
   return {space.extents.begin(), space.extents.end()};
 }
 
+std::vector<DType> and_named(std::vector<DType> dtypes, const Space& space) {
+  for (const DType dtype : space.named)
+    if (std::ranges::find(dtypes, dtype) == dtypes.end()) dtypes.push_back(dtype);
+  return dtypes;
+}
+
 std::vector<Ints> subsets(std::int64_t n) {
   std::vector<Ints> out;
   for (std::int64_t bits = 0; bits < (std::int64_t{1} << n); ++bits) {
@@ -75,22 +81,28 @@ void elementwise(Request& r) {
     attrs = {{{"exponent_bits", std::int64_t{5}}, {"mantissa_bits", std::int64_t{10}}},
              {{"exponent_bits", std::int64_t{8}}, {"mantissa_bits", std::int64_t{7}}}};
   const std::vector<DType> one = {r.wanted.dtype};
-  for (const DType dtype : !converts && !tests ? one : r.space.plain ? some_dtypes() : all_dtypes())
+  for (const DType dtype : !converts && !tests ? one : and_named(r.space.plain ? some_dtypes() : all_dtypes(), r.space))
     for (const Attrs& a : attrs) r.add(a, std::vector<Type>(r.operands, Type::tensor(dtype, r.shape())));
 }
 
 // --- Reductions, sorts, scans --------------------------------------------------------------------------
 
 void reduction(Request& r) {
-  with_inserted_axes(r.shape(), 2, r.space,
-                     [&](const Shape& from, const Ints& axes) { r.add({{"axes", axes}}, {r.like(from)}); });
+  const auto add = [&](const Shape& from, const Ints& axes) { r.add({{"axes", axes}}, {r.like(from)}); };
+  with_inserted_axes(r.shape(), 2, r.space, add);
+  if (r.space.symbols != nullptr) return;
+  Space two = r.space;  // three axes, of one extent
+  two.extents = {2};
+  with_inserted_axes(r.shape(), 3, two, [&](const Shape& from, const Ints& axes) {
+    if (axes.size() == 3) add(from, axes);
+  });
 }
 
 void arg_reduction(Request& r) {
   with_inserted_axes(r.shape(), 1, r.space, [&](const Shape& from, const Ints& axes) {
     if (axes.empty()) return;
     for (const bool last : {false, true})
-      for (const DType dtype : {DType::kF32, DType::kS32})
+      for (const DType dtype : and_named({DType::kF32, DType::kS32}, r.space))
         r.add({{"axis", axes[0]}, {"last", last}, {"dtype", r.wanted.dtype}}, {Type::tensor(dtype, from)});
   });
 }
@@ -109,9 +121,10 @@ void top_k(Request& r) {
         Shape from = r.shape();
         const std::int64_t k = from[at(axis)].value();
         from[at(axis)] = k + more;
-        const DType data = r.result == 0 ? r.wanted.dtype : DType::kF32;
-        r.add({{"k", k}, {"axis", axis}, {"largest", largest}, {"dtype", r.result == 0 ? DType::kS64 : r.wanted.dtype}},
-              {Type::tensor(data, from)});
+        const bool places = r.result != 0;
+        for (const DType data : places ? and_named({DType::kF32}, r.space) : std::vector<DType>{r.wanted.dtype})
+          r.add({{"k", k}, {"axis", axis}, {"largest", largest}, {"dtype", places ? r.wanted.dtype : DType::kS64}},
+                {Type::tensor(data, from)});
       }
 }
 
@@ -208,6 +221,7 @@ namespace {
 /// extent; then, if not `plain`, one of them at a time unlike the others, or like the first where those have a unit
 /// extent in place of one of its own (one head of keys for several of queries).
 std::vector<std::vector<Type>> operand_types(const Type& first, const std::vector<bool>& present, bool plain) {
+  if (present.empty()) return {{}};
   const std::vector<Type> beside = companions(first);
   std::vector<std::vector<Type>> out;
   const auto alike = [&](const Type& type) {
@@ -286,19 +300,21 @@ Uses typed_uses(const ops::OpTable& table, ops::OpId id, const Type& first, cons
   return out;
 }
 
-/// Ways to get the wanted type from first operands of its shape and of some with an axis more.
+/// Ways to get the wanted type from first operands of its shape and of some with an axis more; from attributes alone
+/// where there are no operands.
 void composite(Request& r, ops::OpId id, UseCache& known) {
-  with_inserted_axes(r.shape(), r.op.attrs.empty() ? 0 : 1, r.space, [&](const Shape& from, const Ints&) {
-    const Type first = r.like(from);
-    std::string key = fmt::format("{} {} {} {}", id.index, ops::to_string(first), r.operands, r.space.plain);
-    const auto [at, fresh] = known.try_emplace(std::move(key));
-    if (fresh) at->second = typed_uses(r.table, id, first, std::vector<bool>(r.operands, true), r.space);
-    const Uses& uses = at->second;
-    r.all = r.all && uses.all;
-    for (std::size_t i = 0; i < uses.ways.size(); ++i)
-      if (r.result < uses.results[i].size() && uses.results[i][r.result] == r.wanted)
-        r.add(uses.ways[i].attrs, uses.ways[i].operands);
-  });
+  with_inserted_axes(
+      r.shape(), r.op.attrs.empty() || r.operands == 0 ? 0 : 1, r.space, [&](const Shape& from, const Ints&) {
+        const Type first = r.like(from);
+        std::string key = fmt::format("{} {} {} {}", id.index, ops::to_string(first), r.operands, r.space.plain);
+        const auto [at, fresh] = known.try_emplace(std::move(key));
+        if (fresh) at->second = typed_uses(r.table, id, first, std::vector<bool>(r.operands, true), r.space);
+        const Uses& uses = at->second;
+        r.all = r.all && uses.all;
+        for (std::size_t i = 0; i < uses.ways.size(); ++i)
+          if (r.result < uses.results[i].size() && uses.results[i][r.result] == r.wanted)
+            r.add(uses.ways[i].attrs, uses.ways[i].operands);
+      });
 }
 
 }  // namespace
@@ -324,7 +340,6 @@ Sources sources_of(const ops::OpTable& table, ops::OpId id, const Type& wanted, 
   } else if (op.op_class == OpClass::kWindow) {
     window(r);
   } else if (op.op_class == OpClass::kComposite || op.op_class == OpClass::kUninterpreted) {
-    if (operands == 0) return {};
     UseCache none;
     composite(r, id, known != nullptr ? *known : none);
     return {std::move(r.out), r.all};

@@ -62,6 +62,9 @@ struct AxisCut {
 void per_axis(Request& r, std::size_t paired, const std::function<std::vector<AxisCut>(std::int64_t extent)>& choices,
               const std::function<void(const std::vector<AxisCut>&)>& visit);
 
+/// These, and those that the rule names.
+std::vector<DType> and_named(std::vector<DType> dtypes, const Space& space);
+
 void broadcast(Request& r);
 void reshape(Request& r);
 void transpose(Request& r);

@@ -4,10 +4,11 @@ namespace fusewright::prove {
 
 namespace {
 
-/// The dtypes whose products may be summed up in this one.
-std::vector<DType> narrower(DType dtype) {
-  if (dtype == DType::kF32) return {dtype, DType::kF16};
-  if (dtype == DType::kS32) return {dtype, DType::kS8};
+/// The dtypes whose products may be summed up in that of the result.
+std::vector<DType> narrower(const Request& r) {
+  const DType dtype = r.wanted.dtype;
+  if (dtype == DType::kF32) return and_named({dtype, DType::kF16}, r.space);
+  if (dtype == DType::kS32) return and_named({dtype, DType::kS8}, r.space);
   return {dtype};
 }
 
@@ -43,12 +44,13 @@ void batched_dot(Request& r) {
       for (const bool right : {false, true}) {
         const Shape a = {out[0], out[1], left ? contract : out[2], left ? out[2] : contract};
         const Shape b = {out[0], out[1], right ? contract : out[3], right ? out[3] : contract};
-        r.add({{"lhs_batch", Ints{0, 1}},
-               {"rhs_batch", Ints{0, 1}},
-               {"lhs_contract", Ints{left ? 2 : 3}},
-               {"rhs_contract", Ints{right ? 2 : 3}},
-               {"dtype", r.wanted.dtype}},
-              {r.like(a), r.like(b)});
+        for (const DType dtype : and_named({r.wanted.dtype}, r.space))
+          r.add({{"lhs_batch", Ints{0, 1}},
+                 {"rhs_batch", Ints{0, 1}},
+                 {"lhs_contract", Ints{left ? 2 : 3}},
+                 {"rhs_contract", Ints{right ? 2 : 3}},
+                 {"dtype", r.wanted.dtype}},
+                {Type::tensor(dtype, a), Type::tensor(dtype, b)});
       }
 }
 
@@ -73,7 +75,7 @@ void dot(Request& r) {
             right(begin + nb + nl, r.shape().end());
         for (const Side& a : sides(batch, left, contract))
           for (const Side& b : sides(batch, right, contract))
-            for (const DType dtype : narrower(r.wanted.dtype))
+            for (const DType dtype : narrower(r))
               r.add({{"lhs_batch", a.batch},
                      {"rhs_batch", b.batch},
                      {"lhs_contract", a.contract},
@@ -190,7 +192,7 @@ void add_conv(Request& r, const ConvForm& form, const std::vector<WindowRow>& ro
     lists["rhs_dilation"].push_back(row.rhs_dilation);
     lists["reversal"].push_back(row.reversal);
   }
-  for (const DType dtype : narrower(r.wanted.dtype)) {
+  for (const DType dtype : narrower(r)) {
     Attrs attrs = {{"groups", form.groups},  {"batch_groups", form.batch_groups},
                    {"lhs_spec", layout.lhs}, {"rhs_spec", layout.rhs},
                    {"out_spec", layout.out}, {"dtype", r.wanted.dtype}};

@@ -18,14 +18,16 @@ void gather(Request& r) {
       Shape indices = batch;
       if (vector >= 0) indices.insert(indices.begin() + vector, Dim(numbers));
       if ((vector < 0 && numbers != 1) || (vector == 0 && (rank == 0 || !batching.empty()))) continue;
-      r.add({{"offset_dims", offset},
-             {"collapsed_slice_dims", collapsed},
-             {"start_index_map", start},
-             {"operand_batching_dims", batching},
-             {"indices_batching_dims", batching},
-             {"index_vector_dim", vector < 0 ? rank : vector},
-             {"slice_sizes", sizes}},
-            {r.like(from), Type::tensor(DType::kS32, std::move(indices))});
+      for (const DType dtype : and_named({DType::kS32}, r.space)) {
+        r.add({{"offset_dims", offset},
+               {"collapsed_slice_dims", collapsed},
+               {"start_index_map", start},
+               {"operand_batching_dims", batching},
+               {"indices_batching_dims", batching},
+               {"index_vector_dim", vector < 0 ? rank : vector},
+               {"slice_sizes", sizes}},
+              {r.like(from), Type::tensor(dtype, indices)});
+      }
     }
   };
   for (const Ints& offset : subsets(r.rank())) {
@@ -88,14 +90,16 @@ void scatter_form(Request& r, const std::string& combiner, const ScatterForm& fo
         const bool inside = std::ranges::find(window, i) != window.end();
         updates.push_back(inside ? form.sizes[next_size++] : form.batch[next_batch++]);
       }
-      r.add({{"update_window_dims", window},
-             {"inserted_window_dims", form.inserted},
-             {"scatter_dims_to_operand_dims", form.map},
-             {"input_batching_dims", form.batching},
-             {"indices_batching_dims", form.batching},
-             {"index_vector_dim", vector < 0 ? rank : vector},
-             {"combiner", combiner}},
-            {r.wanted, Type::tensor(DType::kS32, indices), r.like(std::move(updates))});
+      for (const DType dtype : and_named({DType::kS32}, r.space)) {
+        r.add({{"update_window_dims", window},
+               {"inserted_window_dims", form.inserted},
+               {"scatter_dims_to_operand_dims", form.map},
+               {"input_batching_dims", form.batching},
+               {"indices_batching_dims", form.batching},
+               {"index_vector_dim", vector < 0 ? rank : vector},
+               {"combiner", combiner}},
+              {r.wanted, Type::tensor(dtype, indices), r.like(updates)});
+      }
     }
   }
 }
@@ -145,8 +149,8 @@ void take(Request& r) {
         from.push_back(extent);
         from.insert(from.end(), begin + axis + q, r.shape().end());
         if (static_cast<std::int64_t>(from.size()) > r.space.max_rank) continue;
-        r.add({{"axis", axis}},
-              {r.like(std::move(from)), Type::tensor(DType::kS64, Shape(begin + axis, begin + axis + q))});
+        for (const DType dtype : and_named({DType::kS64, DType::kS32}, r.space))
+          r.add({{"axis", axis}}, {r.like(from), Type::tensor(dtype, Shape(begin + axis, begin + axis + q))});
       }
 }
 
@@ -155,24 +159,32 @@ void take_along(Request& r) {
     for (const Dim& extent : new_extents(r.space)) {
       Shape from = r.shape();
       from[at(axis)] = extent;
-      r.add({{"axis", axis}}, {r.like(std::move(from)), Type::tensor(DType::kS64, r.shape())});
+      for (const DType dtype : and_named({DType::kS64, DType::kS32}, r.space))
+        r.add({{"axis", axis}}, {r.like(from), Type::tensor(dtype, r.shape())});
     }
 }
 
-void dynamic_slice(Request& r) {
-  if (r.space.symbols != nullptr) return;
+namespace {
+
+void dynamic_slice_by(Request& r, DType dtype) {
   const bool update = r.op.name == "dynamic_update_slice";
-  const std::vector<Type> starts(at(r.rank()), Type::tensor(DType::kS32, {}));
   for (std::int64_t axis = -1; axis < r.rank(); ++axis) {
     Shape other = r.shape();
     if (axis >= 0)
       other[at(axis)] = update ? std::max<std::int64_t>(other[at(axis)].value() - 1, 0) : other[at(axis)].value() + 1;
     std::vector<Type> types = {update ? r.wanted : r.like(other)};
     if (update) types.push_back(r.like(other));
-    types.insert(types.end(), starts.begin(), starts.end());
+    types.insert(types.end(), at(r.rank()), Type::tensor(dtype, {}));
     if (types.size() != r.operands) continue;
     r.add(update ? Attrs() : Attrs{{"sizes", ops::static_dims(r.shape())}}, std::move(types));
   }
+}
+
+}  // namespace
+
+void dynamic_slice(Request& r) {
+  if (r.space.symbols != nullptr) return;
+  for (const DType dtype : and_named({DType::kS32}, r.space)) dynamic_slice_by(r, dtype);
 }
 
 }  // namespace fusewright::prove

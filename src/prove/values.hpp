@@ -35,8 +35,11 @@ struct Difference {
 ///   for `approximate` whatever functions that are not arithmetic compute; zeros, infinities and NaN only in what is
 ///   not a weight, extremes in one operand only where regrouping may overflow.
 /// Instances of many elements get one round of special values.
-/// @returns nothing when they agree. Errors: the left side cannot be evaluated.
+/// @returns nothing when they agree, or have no elements. Errors: the left side cannot be evaluated.
 Result<std::optional<Difference>> find_difference(const Sides& sides);
+
+/// Whether any result has an element; where none has there is nothing to compare.
+bool has_elements(const graph::Graph& graph);
 
 /// What find_difference asks for.
 std::string demands(const rule::Exactness& exactness);

@@ -24,7 +24,8 @@ class TypeBuilder final : public ops::TermBuilder {
     for (const auto& operand : operands) types.push_back(operand ? types_[operand->id] : ops::Type());
     FW_TRY(const ops::Attrs complete, table_.complete_attrs(op, attrs, types));
     FW_TRY(std::vector<ops::Type> results, table_.infer(op, types, complete));
-    results_[span.begin] = results;  // what is applied last there is what is written, behind the broadcasts it needs
+    results_[{span.begin, span.end}] =
+        results;  // what is applied last there is what is written, behind the broadcasts it needs
     std::vector<ops::TermValue> values;
     for (auto& type : results) values.push_back(add(std::move(type)));
     return values;
@@ -32,12 +33,12 @@ class TypeBuilder final : public ops::TermBuilder {
 
   const ops::Type& type(ops::TermValue value) override { return types_[value.id]; }
 
-  const std::map<std::uint32_t, std::vector<ops::Type>>& results() const { return results_; }
+  const decltype(ExampleTypes::results)& results() const { return results_; }
 
  private:
   const ops::OpTable& table_;
   std::deque<ops::Type> types_;  // references to elements stay valid
-  std::map<std::uint32_t, std::vector<ops::Type>> results_;
+  decltype(ExampleTypes::results) results_;
 };
 
 std::string without_blanks(const std::string& text) {

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "fusewright/ops/axis_sets.hpp"
 #include "src/rule/checker.hpp"
 #include "src/rule/make_expr.hpp"
 #include "src/rule/spelling.hpp"
@@ -71,6 +74,7 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
     return;
   }
   auto constant = constant_attr(value, spec->kind);
+  const bool any_order = ops::axes_are_a_set(c_.table[ops.ops[0]], spec->name);
   std::string axes_of;
   if (constant && spec->axis_of) {
     const auto* axis = std::get_if<std::int64_t>(&*constant);
@@ -85,6 +89,7 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
                                  ", not " + std::string(ops::name(ops::kind_of(*constant))));
       return;
     }
+    if (any_order) std::ranges::sort(std::get<std::vector<std::int64_t>>(*constant));
     out.value = std::move(constant);
     into.push_back(std::move(out));
     return;
@@ -97,9 +102,9 @@ void PatternScope::attr(const ast::AttrPattern& pattern, const OpSet& ops,
   const std::string text = pattern.name.text + " == " + ops::print_expr(value);
   if (constant) {
     const ExprPtr rank = node(Expr::Kind::kCall, "rank", span, {named(axes_of, span)});
-    const ExprPtr normal = value.kind == Expr::Kind::kList
-                               ? node(Expr::Kind::kCall, "normalize", span, {pattern.value, rank})
-                               : node(Expr::Kind::kBinary, "+", span, {pattern.value, rank});
+    ExprPtr normal = value.kind == Expr::Kind::kList ? node(Expr::Kind::kCall, "normalize", span, {pattern.value, rank})
+                                                     : node(Expr::Kind::kBinary, "+", span, {pattern.value, rank});
+    if (any_order) normal = node(Expr::Kind::kCall, "sorted", span, {normal});
     pending_.push_back({{}, equal(named(fresh, span), normal, span), text, span});
   } else if (value.kind == Expr::Kind::kList) {
     list_attr(pattern, fresh);

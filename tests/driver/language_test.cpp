@@ -136,6 +136,21 @@ rewrite tan-is-odd exactness(bitexact) requires target(nvptx) {
 )");
 }
 
+TEST_CASE("a rule of one result leaves a node alone of which others are read", "[driver]") {
+  check_works(R"(
+/// The greatest of all is the maximum.
+/// Source: none.
+rewrite top-of-all exactness(bitexact) {
+  match top_k(x, k = 1, axis = a, largest = true).values
+  where is_integer(x), dim(x, a) > 0
+  to reshape(reduce_max(x, axes = [a]), shape = replace(shape(x), a, 1))
+  test { x: s32[4]  match -top_k(x, k = 1, axis = 0).values  to -reshape(reduce_max(x, axes = [0]), [1]) }
+  reject places { x: s32[4]  match -top_k(x, k = 1, axis = 0).indices }
+  reject beside-what-is-read { x: s32[4]  let unused = -top_k(x, k = 1, axis = 0).values  match -x }
+}
+)");
+}
+
 TEST_CASE("a reject fails whose pattern matches, though the right side has no meaning there", "[driver]") {
   const ExampleFile file(R"(
 /// Wrong for the shapes of the example.

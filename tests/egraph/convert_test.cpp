@@ -77,6 +77,19 @@ TEST_CASE("several results, effects and bodies survive the e-graph", "[egraph]")
   CHECK(out.entry_computation().results[2].result == 0);
 }
 
+TEST_CASE("a result that nothing reads is no term", "[egraph]") {
+  Graph graph = graph::make_graph(table(), "test");
+  Builder b(graph, graph.entry);
+  const Value x = b.parameter(f32({8}), "x");
+  const auto top = b.add(graph.table->require("top_k"), {x}, {{"k", std::int64_t{2}}, {"axis", std::int64_t{0}}});
+  if (!top) FAIL(print_error(top.error()));
+  b.set_results({(*top)[1]});
+  const Imported imported = from_graph(graph);
+  CHECK(imported.at((*top)[0]) == imported.egraph.none());
+  CHECK(imported.at((*top)[1]) == imported.results[0]);
+  CHECK(rebuilt(graph).entry_computation().results[0].result == 1);
+}
+
 TEST_CASE("a chain of 100,000 nodes goes through the e-graph", "[egraph]") {
   Graph graph = graph::make_graph(table(), "chain");
   Builder b(graph, graph.entry);

@@ -235,6 +235,31 @@ TEST_CASE("hover tells what a name is", "[lsp]") {
   CHECK(client.result("textDocument/hover", place(kText, "A soft")).is_null());  // in a comment
 }
 
+TEST_CASE("hover tells an operator in an example from the ones around it", "[lsp]") {
+  const std::string text = R"(rewrite sums {
+  match exp(x)
+  to exp(x + 0)
+  test { x: f32[2, 3]  y: f32[3]  match exp(reduce_sum(x, axes = [2 - 1]) * 2) along 0 / -(x - y) > 0 }
+}
+)";
+  Client client;
+  client.initialize();
+  client.open(kUri, text);
+  const auto shown = [&](const std::string& part, int n = 0) {
+    const Json hover = client.result("textDocument/hover", place(text, part, n));
+    return hover.is_null() ? std::string() : hover["contents"]["value"].get<std::string>();
+  };
+  CHECK(has(shown("exp(reduce"), "Here `f32[2]`."));
+  CHECK(has(shown("reduce_sum"), "Here `f32[2]`."));
+  CHECK(has(shown("* 2"), "mul(a, b)"));
+  CHECK(has(shown("* 2"), "Here `f32[2]`."));
+  CHECK(has(shown("/ -"), "Here `f32[2,3]`."));
+  CHECK(has(shown("-(x"), "neg(x)"));
+  CHECK(has(shown("- y"), "sub(a, b)"));
+  CHECK(has(shown("> 0"), "Here `pred[2,3]`."));
+  CHECK(shown("- 1").empty());  // of numbers
+}
+
 TEST_CASE("definitions, references and symbols", "[lsp]") {
   Client client;
   client.initialize();

@@ -229,6 +229,59 @@ TEST_CASE("a rule without instances is undecided", "[prove]") {
   CHECK(v.reason == "no instance of the space matches");
 }
 
+TEST_CASE("a rule that only empty tensors match is undecided", "[prove]") {
+  for (const std::string exactness : {"bitexact", "reassociating"}) {
+    const Verdict v =
+        verdict_of("rewrite r exactness(" + exactness + ") { match exp(x) where size(x) == 0 to tanh(x) }");
+    CHECK(v.kind == Kind::kUndecided);
+    CHECK(v.reason == "no instance of the space that matches has an element to compare");
+  }
+  CHECK(holds("rewrite r exactness(bitexact) { match exp(x) where size(x) == 0 or rank(x) == 1 to exp(x) }"));
+}
+
+TEST_CASE("patterns have instances whatever makes their operands", "[prove]") {
+  // Indices of any dtype, counted or written down.
+  CHECK(holds(
+      "rewrite r { match take(x, iota(shape = s, dtype = s32), axis = a) where len(s) == 1, s[0] == dim(x, a) to x }"));
+  CHECK(refuted("rewrite r { match take(x, iota(shape = s, dtype = s32), axis = a) where s == [1] to x }"));
+  CHECK(
+      holds("rewrite r { match take(x, constant() as i, axis = a) where rank(i) == 0 to take(x, s64(i), axis = a) }"));
+  CHECK(
+      holds("rewrite r { match take_along(x, i, axis = a) where dtype(i) == u16 to take_along(x, s32(i), axis = a) }"));
+  // Operators without operands.
+  const auto scaled = verdicts_of(
+      "op steps(; n: int) = iota(shape = [n], dtype = f32, axis = 0) * 0.5\n"
+      "rewrite r { match exp(steps(n = k)) where k > 1 to steps(n = k) }");
+  REQUIRE(scaled.size() == 2);
+  CHECK(scaled[0].kind == Kind::kRefuted);
+  CHECK(sure(scaled[1]));
+  // Dtypes, attributes and extents that the rule names.
+  CHECK(holds("rewrite r { match arg_max(x, axis = a) as m where dtype(x) == f16 to arg_max(f32(x), ..m) }"));
+  CHECK(holds("rewrite r { match dot(x, w, dtype = f32) as p where dtype(x) == bf16 to dot(f32(x), f32(w), ..p) }"));
+  CHECK(
+      holds("rewrite r { match reduce_precision(x, exponent_bits = 5, mantissa_bits = 3) as y where dtype(x) == f32"
+            "            to reduce_precision(x, ..y) }"));
+  CHECK(holds("rewrite r { match exp(x) where shape(x) == [8, 16] to reshape(exp(reshape(x, [128])), [8, 16]) }"));
+  CHECK(
+      refuted("rewrite r { match reduce_sum(x, axes = a) where dim(x, 0) == 8, a == [0] to reduce_max(x, axes = a) }"));
+  CHECK(holds(
+      "rewrite r { match reduce_max(x, axes = [0, 1, 2]) to reduce_max(reduce_max(x, axes = [2]), axes = [0, 1]) }"));
+}
+
+TEST_CASE("several constants are tried with few numbers each and any of one", "[prove]") {
+  const std::string match =
+      "rewrite r exactness(reassociating) { match (x * a + b) * c + d"
+      "  where is_float(x), splat(a), splat(b), splat(c), splat(d), ";
+  const Verdict right = verdict_of(match +
+                                   "abs(value(a)) >= 0.5, abs(value(c)) >= 0.5, abs(value(b)) < 5, abs(value(d)) < 5"
+                                   "  to x * (a * c) + (b * c + d) }");
+  INFO(to_text({right}));
+  CHECK(sure(right));
+  CHECK(right.space.find("of each constant but one") != std::string::npos);
+  CHECK(refuted(match + "rank(x) == 0  to x * (a * c) + (b + d) }"));
+  CHECK(refuted(match + "value(b) == 2 * value(c), value(d) == 10  to x * (a * c) + (b + d) }"));
+}
+
 TEST_CASE("each root of a rewrite of several is held against its own value", "[prove]") {
   const std::string rule = "rewrite r { match abs(x) as p, neg(x) as q  where is_float(x)  to ";
   const Verdict v = verdict_of(rule + "abs(q), -x }");
@@ -296,6 +349,12 @@ TEST_CASE("a fuse rule that admits nothing of what is tried is sampled", "[prove
   const std::string rule = "fuse r kernel(loop) { match {exp, tanh}+ as part where ";
   CHECK(sure(verdict_of(rule + "rank(part) < 9 }")));
   CHECK(verdict_of(rule + "not graph_output(part) }").kind == Kind::kSampled);
+}
+
+TEST_CASE("a fuse rule that admits nothing but empty tensors is sampled", "[prove]") {
+  const Verdict v = verdict_of("fuse f kernel(loop) { match exp as e |> abs as a where dim(a, 0) == 0 }");
+  INFO(to_text({v}));
+  CHECK(v.kind == Kind::kSampled);
 }
 
 TEST_CASE("places that are themselves gathered are read", "[prove]") {

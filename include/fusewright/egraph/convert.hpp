@@ -16,7 +16,7 @@ struct Imported {
   EGraph egraph;
   std::vector<EClassId> results;  ///< terms of the entry's results, in order
 
-  /// The term of a value of the entry computation.
+  /// The term of a value of the entry computation; `none()` for a result of several that nothing reads.
   EClassId at(graph::Value value) const { return terms[first_term[value.node.index] + value.result]; }
   /// The graph node that an e-node was first made from; invalid for nodes that rules made and for results of packs.
   graph::NodeId origin(ENodeId n) const { return n.index < origins.size() ? origins[n.index] : graph::NodeId(); }

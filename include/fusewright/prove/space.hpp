@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ struct Space {
   bool narrow = false;  ///< windows, cuts and pads along one axis at a time, and the plainer rows of their tables
   /// Operands of casts and comparisons are of some_dtypes() only, further ones of composite operators all of one type.
   bool plain = false;
+  std::vector<ops::DType> named;  ///< by the rule: of operands too that otherwise are of few dtypes
+  /// Of the table of numbers for constants that the rule reads, so many for each constant: the first that guards let
+  /// pass beside those of the constants before it. One constant at a time may be any other.
+  std::size_t numbers = std::numeric_limits<std::size_t>::max();
   /// Where set, extents are symbols instead: for each new axis a fresh one, numbered by this counter, or the one that
   /// all may share, or one.
   std::uint32_t* symbols = nullptr;

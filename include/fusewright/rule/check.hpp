@@ -30,7 +30,8 @@ Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, co
 /// Types in an example, by its names and by the places of the operators that are applied in it.
 struct ExampleTypes {
   std::map<std::string, ops::Type> names;
-  std::map<std::uint32_t, std::vector<ops::Type>> results;  ///< key: where the application begins, in bytes
+  /// By the bytes that an application is written in, begin and end.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<ops::Type>> results;
 };
 /// Of a sound example, as those of a RuleSet are; what stands behind an error has no entry.
 ExampleTypes example_types(const ops::OpTable& table, const TestCase& test);

@@ -125,11 +125,8 @@ Values layer_norm(Call& c) {
 Values rms_norm(Call& c) {
   const Value x = c.in(0);
   const std::int64_t axis = c.axis(c.int_attr("axis", -1), c.e.rank(x));
-  Attrs attrs = {{"epsilon", c.float_attr("epsilon", 1e-5f)}};
-  const Value scale = along_normalized(c, c.in(1), axis);
-  if (!narrow(c, x) && axis == c.e.rank(x) - 1) return {c.e.op("rms_norm", {x, scale}, attrs)};
-  attrs.set("axis", axis);
-  return {c.e.op("stashed_rms_norm", {x, scale}, attrs)};
+  return {c.e.op(narrow(c, x) ? "stashed_rms_norm" : "rms_norm", {x, along_normalized(c, c.in(1), axis)},
+                 {{"axis", axis}, {"epsilon", c.float_attr("epsilon", 1e-5f)}})};
 }
 
 // ONNX Runtime's name for it, with the inverse of the root mean square as a second result.

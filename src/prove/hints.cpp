@@ -1,0 +1,93 @@
+#include "src/prove/hints.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "src/prove/early_guards.hpp"
+
+namespace fusewright::prove {
+
+using ops::DType;
+using ops::Expr;
+
+namespace {
+
+/// Calls `visit` with every part of the guards, values and right sides of a rule, and with every attribute that its
+/// pattern writes out.
+void each_part(const rule::RewriteRule& rule, const std::function<void(const Expr&)>& visit,
+               const std::function<void(const ops::AttrValue&)>& attribute) {
+  const std::function<void(const Expr&)> walk = [&](const Expr& expr) {  // as deep as the rule's text
+    visit(expr);
+    for (const auto& arg : expr.args)
+      if (arg != nullptr) walk(*arg);
+    for (const auto& [name, value] : expr.named) walk(*value);
+  };
+  for (const rule::Guard& guard : rule.guards) walk(*guard.expr);
+  for (const rule::RewriteVariant& variant : rule.variants) {
+    for (const rule::Step& step : variant.steps)
+      if (step.value != nullptr) walk(*step.value);
+    for (const auto& to : variant.to) walk(*to);
+    for (const rule::PatternNode& node : variant.nodes)
+      for (const rule::AttrPattern& attr : node.attrs)
+        if (attr.value) attribute(*attr.value);
+  }
+}
+
+}  // namespace
+
+std::vector<DType> dtypes_in(const rule::RewriteRule& rule) {
+  std::set<DType> found;
+  const auto visit = [&](const Expr& expr) {
+    const bool word = expr.kind == Expr::Kind::kName || expr.kind == Expr::Kind::kCall;
+    if (const auto dtype = word ? ops::dtype_from_name(expr.text) : std::nullopt) found.insert(*dtype);
+  };
+  each_part(rule, visit, [&](const ops::AttrValue& value) {
+    if (const auto* dtype = std::get_if<DType>(&value)) found.insert(*dtype);
+  });
+  const std::vector<DType>& all = all_dtypes();
+  std::erase_if(found, [&](DType dtype) { return std::ranges::find(all, dtype) == all.end(); });
+  return {found.begin(), found.end()};
+}
+
+std::vector<std::int64_t> extents_in(const rule::RewriteRule& rule) {
+  constexpr std::int64_t kTried = 3, kMost = 64;
+  constexpr std::size_t kFew = 3;
+  std::set<std::int64_t> found;
+  const auto add = [&](std::int64_t n) {
+    if (n > kTried && n <= kMost) found.insert(n);
+  };
+  const auto visit = [&](const Expr& expr) {
+    if (expr.kind == Expr::Kind::kInt) add(expr.integer);
+  };
+  each_part(rule, visit, [&](const ops::AttrValue& value) {
+    if (const auto* n = std::get_if<std::int64_t>(&value)) add(*n);
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) std::ranges::for_each(*list, add);
+    if (const auto* shape = std::get_if<ops::Shape>(&value))
+      for (const Dim& dim : *shape)
+        if (dim.is_constant()) add(dim.value());
+  });
+  while (found.size() > kFew) found.erase(std::prev(found.end()));
+  return {found.begin(), found.end()};
+}
+
+std::map<std::string, Role> roles_of(const rule::RewriteRule& rule) {
+  std::set<std::string> weights, splats;
+  const auto look = [&](const Expr& expr) {
+    names_in_calls(expr, {"constant"}, weights);
+    names_in_calls(expr, {"fold"}, weights);
+    names_in_calls(expr, {"splat", "value", "is_zero", "is_one"}, splats);
+  };
+  for (const rule::Guard& guard : rule.guards) look(*guard.expr);
+  for (const rule::RewriteVariant& variant : rule.variants) {
+    for (const rule::Step& step : variant.steps)
+      if (step.value != nullptr) look(*step.value);
+    for (const auto& to : variant.to) look(*to);
+  }
+  std::map<std::string, Role> roles;
+  for (const std::string& name : weights) roles[name] = Role::kWeight;
+  for (const std::string& name : splats) roles[name] = Role::kSplat;
+  return roles;
+}
+
+}  // namespace fusewright::prove
