@@ -84,34 +84,49 @@ class GuardTerms final : public ops::TermBuilder {
   const Inside& inside_;
 };
 
-// Names of one root's match: a one-node segment stands for its value, its attributes are "name.attr"; a closure's name
-// counts.
-void bind_names(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
-                const Assignment& segment, const std::vector<Segment>& segments, ops::Env& env) {
+/// Binds the names of a segment's operands, the two of a commutative one swapped if asked for. @returns the name that
+/// stands for another value already, if any; then nothing is bound.
+std::string bind_operands(const graph::Node& node, const Segment& segment, bool swapped, ops::Env& env) {
+  ops::Env bound = env;
+  for (std::size_t k = 0; k < segment.captures.size(); ++k) {
+    const std::string& name = segment.captures[k].name;
+    const std::size_t at = swapped ? 1 - k : k;
+    if (name.empty()) continue;
+    ops::EnvValue value;
+    if (at < node.operands.size() && node.operands[at].valid()) value = graph::Builder::pack(node.operands[at]);
+    if (const auto [known, fresh] = bound.emplace(name, value); !fresh && known->second != value) return name;
+  }
+  env = std::move(bound);
+  return {};
+}
+
+/// Names of one root's match: a one-node segment stands for its value, its attributes are "name.attr"; a closure's name
+/// is its last value. @returns the name that would stand for two values, if any.
+std::string bind_names(const Graph& graph, const Inside& inside, const std::vector<std::uint32_t>& part,
+                       const Assignment& segment, const std::vector<Segment>& segments, ops::Env& env) {
+  std::vector<const graph::Node*> first(segments.size(), nullptr);
   for (std::size_t s = 0; s < segments.size(); ++s) {
     std::vector<std::uint32_t> members;
     for (std::size_t i = 0; i < part.size(); ++i)
       if (segment[i] == s) members.push_back(part[i]);
     if (members.empty()) continue;
-    const graph::Node& node = graph[inside.nodes()[members.front()]];
+    first[s] = &graph[inside.nodes()[members.front()]];
     const std::string& name = segments[s].name;
-    if (!name.empty()) {
-      env[name] = graph::Builder::pack({inside.nodes()[members.back()], 0});
-      env["count(" + name + ")"] = ops::AttrValue(static_cast<std::int64_t>(members.size()));
-      for (const auto& [attr, value] : node.attrs.entries()) env[name + "." + attr] = value;
-    }
-    for (std::size_t k = 0; k < segments[s].captures.size(); ++k) {
-      const rule::Capture& capture = segments[s].captures[k];
-      if (capture.name.empty()) continue;
-      if (k < node.operands.size() && node.operands[k].valid())
-        env[capture.name] = graph::Builder::pack(node.operands[k]);
-      else
-        env[capture.name] = std::monostate{};
-    }
+    if (name.empty()) continue;
+    env[name] = graph::Builder::pack({inside.nodes()[members.back()], 0});
+    for (const auto& [attr, value] : first[s]->attrs.entries()) env[name + "." + attr] = value;
+  }
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    if (first[s] == nullptr) continue;
+    std::string other = bind_operands(*first[s], segments[s], false, env);
+    const bool swaps = segments[s].captures.size() == 2 && (*graph.table)[first[s]->op].commutative;
+    if (!other.empty() && swaps) other = bind_operands(*first[s], segments[s], true, env);
+    if (!other.empty()) return other;
     for (const rule::AttrPattern& attr : segments[s].attrs)
       if (!attr.bind.empty())
-        if (const ops::AttrValue* value = node.attrs.find(attr.attr)) env[attr.bind] = *value;
+        if (const ops::AttrValue* value = first[s]->attrs.find(attr.attr)) env[attr.bind] = *value;
   }
+  return {};
 }
 
 std::unexpected<NotAdmitted> refuse(const FuseRule& rule, std::string reason) {
@@ -138,7 +153,10 @@ std::expected<std::vector<std::uint32_t>, NotAdmitted> admits(const FuseRule& ru
     const auto& [number, segment] = (*placed)[p];
     const std::vector<std::uint32_t>& part = parts.members[p];
     const rule::FuseRoot& root = rule.roots[number];
-    bind_names(graph, inside, part, segment, root.segments, env);
+    ops::Env names;
+    if (const std::string other = bind_names(graph, inside, part, segment, root.segments, names); !other.empty())
+      return refuse(rule, fmt::format("`{}` stands for two values", other));
+    for (auto& [name, value] : names) env[name] = value;
     for (std::size_t i = 0; i < part.size() && !rule.no_duplicate.empty(); ++i)
       if (std::ranges::find(rule.no_duplicate, root.segments[segment[i]].name) != rule.no_duplicate.end())
         exclusive.push_back(part[i]);

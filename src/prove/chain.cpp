@@ -43,22 +43,34 @@ class ChainBuilder {
     const Source& source = ways[random_.below(ways.size())];
     const std::size_t operands = source.operands.size();
     InstanceNode node{.kind = Kind::kApply, .type = type, .op = op, .attrs = source.attrs};
-    const std::size_t goes_on = operands == 0 ? 0 : random_.below(std::min<std::size_t>(operands, 3));
+    const rule::Segment* segment = links_[i].segment;
+    const auto name_of = [&](std::size_t k) {
+      return segment != nullptr && k < segment->captures.size() ? segment->captures[k].name : std::string();
+    };
+    std::size_t goes_on = operands == 0 ? 0 : random_.below(std::min<std::size_t>(operands, 3));
+    const rule::Segment* below = i + 1 < links_.size() ? links_[i + 1].segment : nullptr;
+    for (std::size_t k = 0; k < operands; ++k)
+      if (below != nullptr && !below->name.empty() && name_of(k) == below->name) goes_on = k;
     for (std::size_t k = 0; k < operands; ++k) {
+      const auto known = out_.captured.find(name_of(k));
       if (k == goes_on) {
-        const auto below = link(i + 1, source.operands[k]);
-        if (!below) return std::nullopt;
-        node.operands.push_back(*below);
+        const auto made = link(i + 1, source.operands[k]);
+        if (!made) return std::nullopt;
+        node.operands.push_back(*made);
+      } else if (known != out_.captured.end()) {  // one name, one value
+        if (out_.term.nodes[known->second].type != source.operands[k]) return std::nullopt;
+        node.operands.push_back(known->second);
       } else {
         const bool again = k > goes_on && source.operands[k] == source.operands[goes_on] && random_.below(3) == 0;
         node.operands.push_back(again ? node.operands[goes_on]
                                       : add({.kind = Kind::kParameter, .type = source.operands[k]}));
       }
-      const rule::Segment* segment = links_[i].segment;
-      if (segment != nullptr && k < segment->captures.size())
-        out_.captured[segment->captures[k].name] = node.operands.back();
+      if (!name_of(k).empty()) out_.captured[name_of(k)] = node.operands.back();
     }
-    return add(std::move(node));
+    const bool last = segment != nullptr && (i == 0 || links_[i - 1].segment != segment);
+    const std::uint32_t made = add(std::move(node));
+    if (last && !segment->name.empty()) out_.captured[segment->name] = made;
+    return made;
   }
 
   const ops::OpTable& table_;

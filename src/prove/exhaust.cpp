@@ -80,7 +80,11 @@ class LevelSearch {
         search_(search),
         cache_(cache),
         roles_(roles_of(*rule.rule)),
-        named_(dtypes_in(*rule.rule)) {}
+        named_(dtypes_in(*rule.rule)),
+        constants_(constants_in(*rule.rule)) {}
+
+  /// From now on operands that otherwise are of few dtypes are of all.
+  void name_every_dtype() { named_ = all_dtypes(); }
 
   /// @returns whether no counterexample was found.
   bool run(const Level& level) {
@@ -135,6 +139,7 @@ class LevelSearch {
             std::vector<Instance>& terms) {
     Space space = space_of(tier);
     space.named = named_;
+    space.constants = constants_;
     terms.clear();
     listed_ = 0;
     std::uint64_t work = kWorkPerTerm * most;
@@ -160,6 +165,7 @@ class LevelSearch {
   SourceCache& cache_;
   std::map<std::string, Role> roles_;
   std::vector<DType> named_;
+  std::vector<double> constants_;
   std::uint64_t listed_ = 0;
 };
 
@@ -282,9 +288,9 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
   for (const Level& level : levels())
     if (!at.run(level)) break;
   if (search.instances > search.empty || search.unknown > 0 || search.counterexample) return search;
-  const std::vector<std::int64_t> own = extents_in(*rule.rule);
-  if (own.empty()) return search;
-  for (const Level& level : levels_with(own))
+  at.name_every_dtype();
+  std::vector<std::int64_t> own = extents_in(*rule.rule);
+  for (const Level& level : levels_with(own.empty() ? std::vector<std::int64_t>{2} : own))
     if (!at.run(level)) break;
   return search;
 }

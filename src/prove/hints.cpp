@@ -50,6 +50,18 @@ std::vector<DType> dtypes_in(const rule::RewriteRule& rule) {
   return {found.begin(), found.end()};
 }
 
+std::vector<double> constants_in(const rule::RewriteRule& rule) {
+  constexpr std::size_t kFew = 4;
+  std::vector<double> found;
+  const auto visit = [&](const Expr& expr) {
+    const bool number = expr.kind == Expr::Kind::kInt || expr.kind == Expr::Kind::kFloat;
+    const double value = expr.kind == Expr::Kind::kInt ? static_cast<double>(expr.integer) : expr.number;
+    if (number && found.size() < kFew && std::ranges::find(found, value) == found.end()) found.push_back(value);
+  };
+  each_part(rule, visit, [](const ops::AttrValue&) {});
+  return found;
+}
+
 std::vector<std::int64_t> extents_in(const rule::RewriteRule& rule) {
   constexpr std::int64_t kTried = 3, kMost = 64;
   constexpr std::size_t kFew = 3;

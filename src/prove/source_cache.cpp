@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "fusewright/prove/instance.hpp"
 
 namespace fusewright::prove {
@@ -9,6 +11,7 @@ const Sources& SourceCache::sources(ops::OpId op, const ops::Type& wanted, std::
   for (const std::int64_t extent : space.extents) key += ' ' + std::to_string(extent);
   if (space.narrow) key += " narrow";
   if (space.plain) key += " plain";
+  for (const double number : space.constants) key += fmt::format(" {}", number);
   for (const ops::DType dtype : space.named) key += ' ' + std::string(ops::name(dtype));
   const auto [at, fresh] = found_.try_emplace(std::move(key));
   if (fresh) at->second = sources_of(table_, op, wanted, result, operands, space, &uses_);

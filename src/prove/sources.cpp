@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 namespace fusewright::prove {
@@ -170,7 +171,7 @@ const std::map<std::string, Maker>& makers() {
 // --- Any other operator: by trial -------------------------------------------------------------------------------
 
 /// Values of one attribute to try on a first operand of this type.
-std::vector<AttrValue> attr_values(const ops::AttrSpec& spec, const Type& first) {
+std::vector<AttrValue> attr_values(const ops::AttrSpec& spec, const Type& first, const Space& space) {
   std::vector<AttrValue> out;
   switch (spec.kind) {
     case AttrKind::kInt:
@@ -178,11 +179,14 @@ std::vector<AttrValue> attr_values(const ops::AttrSpec& spec, const Type& first)
         for (std::int64_t a = 0; a < first.rank(); ++a) out.emplace_back(a);
       } else {
         for (std::int64_t v = 0; v <= 3; ++v) out.emplace_back(v);
+        for (const double v : space.constants)
+          if (v == std::round(v) && (v < 0 || v > 3)) out.emplace_back(static_cast<std::int64_t>(v));
       }
       return out;
     case AttrKind::kFloat:
       if (spec.fallback) out.push_back(*spec.fallback);
       for (const double v : {0.5, 1.0, -2.0}) out.emplace_back(v);
+      for (const double v : space.constants) out.emplace_back(v);
       return out;
     case AttrKind::kBool: return {false, true};
     case AttrKind::kDType: return {DType::kF32, DType::kS32};
@@ -268,7 +272,7 @@ Uses typed_uses(const ops::OpTable& table, ops::OpId id, const Type& first, cons
     if (spec.fallback || spec.optional) continue;
     std::vector<Attrs> more;
     for (const Attrs& a : attrs)
-      for (AttrValue& value : attr_values(spec, first)) {
+      for (AttrValue& value : attr_values(spec, first, space)) {
         more.push_back(a);
         more.back().set(spec.name, std::move(value));
       }
@@ -277,7 +281,7 @@ Uses typed_uses(const ops::OpTable& table, ops::OpId id, const Type& first, cons
   const std::size_t needed = attrs.size();
   for (const ops::AttrSpec& spec : op.attrs) {
     if (!spec.fallback && !spec.optional) continue;
-    for (AttrValue& value : attr_values(spec, first)) {
+    for (AttrValue& value : attr_values(spec, first, space)) {
       if (spec.fallback && ops::equal(value, *spec.fallback)) continue;
       for (std::size_t i = 0; i < needed; ++i) {
         attrs.push_back(attrs[i]);
@@ -300,21 +304,30 @@ Uses typed_uses(const ops::OpTable& table, ops::OpId id, const Type& first, cons
   return out;
 }
 
-/// Ways to get the wanted type from first operands of its shape and of some with an axis more; from attributes alone
-/// where there are no operands.
+/// Ways to get the wanted type from first operands of its shape, of some with an axis more and of some with another
+/// extent; from attributes alone where there are no operands.
 void composite(Request& r, ops::OpId id, UseCache& known) {
-  with_inserted_axes(
-      r.shape(), r.op.attrs.empty() || r.operands == 0 ? 0 : 1, r.space, [&](const Shape& from, const Ints&) {
-        const Type first = r.like(from);
-        std::string key = fmt::format("{} {} {} {}", id.index, ops::to_string(first), r.operands, r.space.plain);
-        const auto [at, fresh] = known.try_emplace(std::move(key));
-        if (fresh) at->second = typed_uses(r.table, id, first, std::vector<bool>(r.operands, true), r.space);
-        const Uses& uses = at->second;
-        r.all = r.all && uses.all;
-        for (std::size_t i = 0; i < uses.ways.size(); ++i)
-          if (r.result < uses.results[i].size() && uses.results[i][r.result] == r.wanted)
-            r.add(uses.ways[i].attrs, uses.ways[i].operands);
-      });
+  const auto add = [&](const Shape& from) {
+    const Type first = r.like(from);
+    std::string key = fmt::format("{} {} {} {} {}", id.index, ops::to_string(first), r.operands, r.space.plain,
+                                  fmt::join(r.space.constants, ","));
+    const auto [at, fresh] = known.try_emplace(std::move(key));
+    if (fresh) at->second = typed_uses(r.table, id, first, std::vector<bool>(r.operands, true), r.space);
+    const Uses& uses = at->second;
+    r.all = r.all && uses.all;
+    for (std::size_t i = 0; i < uses.ways.size(); ++i)
+      if (r.result < uses.results[i].size() && uses.results[i][r.result] == r.wanted)
+        r.add(uses.ways[i].attrs, uses.ways[i].operands);
+  };
+  const std::int64_t more_axes = r.op.attrs.empty() || r.operands == 0 ? 0 : 1;
+  with_inserted_axes(r.shape(), more_axes, r.space, [&](const Shape& from, const Ints&) { add(from); });
+  if (r.space.symbols != nullptr || r.operands == 0) return;
+  for (std::size_t axis = 0; axis < r.shape().size(); ++axis)
+    for (const Dim& extent : new_extents(r.space)) {
+      Shape from = r.shape();
+      from[axis] = extent;
+      if (from != r.shape()) add(from);
+    }
 }
 
 }  // namespace

@@ -171,7 +171,12 @@ class FuseChecker {
                          "the operands of a segment are names; what computes them is a segment of its own: a |> b");
         continue;
       }
-      if (operand.kind == ast::Pattern::Kind::kName) scope_.bind(operand.name, Binding::Kind::kTensor);
+      if (operand.kind == ast::Pattern::Kind::kName) {
+        if (segment_names_.contains(operand.name.text))
+          scope_.used.insert(operand.name.text);  // the value of a segment before
+        else
+          scope_.bind(operand.name, Binding::Kind::kTensor);
+      }
       out.captures.push_back({operand.name.text, operand.optional});
     }
     const auto capture_name = [&](std::size_t i) {

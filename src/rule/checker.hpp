@@ -202,6 +202,7 @@ class PatternScope {
     std::string text;
     Span span;
   };
+  std::vector<Pending> in_order();
   void list_attr(const ast::AttrPattern& pattern, const std::string& fresh);
   bool range_attr(const ast::AttrPattern& pattern, const std::string& fresh);
 

@@ -31,14 +31,6 @@ ExprPtr rewrite_expr(const ExprPtr& expr, const Replace& replace) {
   return share(std::move(out));
 }
 
-void collect_names(const Expr& expr, std::set<std::string>& names) {
-  if (expr.kind == Expr::Kind::kName) names.insert(expr.text);
-  for (const auto& arg : expr.args) {
-    if (arg != nullptr) collect_names(*arg, names);
-  }
-  for (const auto& [key, value] : expr.named) collect_names(*value, names);
-}
-
 ExprPtr call_of(const ops::OpInfo& info, const std::set<std::string>& attrs) {
   Expr call;
   call.kind = Expr::Kind::kCall;

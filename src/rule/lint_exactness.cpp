@@ -36,6 +36,58 @@ bool rounds(const ops::OpInfo& info) {
   return info.scalar && kRounding.contains(*info.scalar);
 }
 
+/// Whether an operator is neither arithmetic nor exact, so that what it computes is known of it alone. A power may be a
+/// product.
+bool is_function(const ops::OpInfo& info) {
+  using ops::ScalarOp;
+  static const std::set<ScalarOp> kArithmetic = {ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,
+                                                 ScalarOp::kDiv, ScalarOp::kPow, ScalarOp::kFma};
+  return info.op_class == ops::OpClass::kElementwise && rounds(info) && !kArithmetic.contains(*info.scalar);
+}
+
+/// Names of the functions in a term. Recursion as deep as the rule's text.
+void functions_in(const ops::OpTable& table, const Term& term, std::set<std::string>& out) {
+  for (const OpId op : term.ops)
+    if (is_function(table[op])) out.insert(table[op].name);
+  for (const Term& arg : term.args) functions_in(table, arg, out);
+}
+
+/// Whether a term may be what a function gives at one point, as exp(0 * x) is 1.
+bool has_special_number(const Term& term) {
+  const bool special =
+      term.kind == Term::Kind::kNumber && (term.text.empty() || std::strtod(term.text.c_str(), nullptr) == 0 ||
+                                           !std::isfinite(std::strtod(term.text.c_str(), nullptr)));
+  return special || term.kind == Term::Kind::kOpaque || std::ranges::any_of(term.args, has_special_number);
+}
+
+/// The function that both sides cannot be equal without knowing: one that only the right side takes, or one whose value
+/// the left side is and that the right side does not take. Empty where there is none for sure.
+std::string function_that_differs(const ops::OpTable& table, const Term& from, const Term& to) {
+  std::set<std::string> before, after;
+  functions_in(table, from, before);
+  functions_in(table, to, after);
+  for (const std::string& name : after)
+    if (!before.contains(name)) return name;
+  const Term* root = &from;
+  const auto moves = [&](const Term& term) {
+    const bool one = term.kind == Term::Kind::kApply && term.ops.size() == 1 && !term.args.empty();
+    return one &&
+           (table[term.ops[0]].op_class == ops::OpClass::kMovement || table[term.ops[0]].scalar == ops::ScalarOp::kNeg);
+  };
+  while (moves(*root)) root = root->args.data();
+  if (root->kind != Term::Kind::kApply || root->ops.size() != 1 || has_special_number(*root)) return {};
+  const ops::OpInfo& info = table[root->ops[0]];
+  return is_function(info) && !after.contains(info.name) ? info.name : std::string();
+}
+
+/// Whether a rule speaks of the numbers of its operands, at which functions may have special values.
+bool asks_for_numbers(const RewriteRule& rule) {
+  return std::ranges::any_of(rule.guards, [](const Guard& guard) {
+    return std::ranges::any_of(std::array{"is_zero(", "is_one(", "value(", "same("},
+                               [&](const char* call) { return guard.text.find(call) != std::string::npos; });
+  });
+}
+
 bool is_power_of_two(double x) {
   int exponent = 0;
   return x != 0 && std::isfinite(x) && std::abs(std::frexp(x, &exponent)) == 0.5;
@@ -150,6 +202,7 @@ void lint_exactness(const RuleSet& rules, Reports& reports) {
     if (rule.origin != RewriteRule::Origin::kWritten || rule.variants.empty()) continue;
     bool other = false;  // a rounding that the pattern does not have, or one of the pattern that is left out
     bool judged = true;
+    std::string function;
     for (const RewriteVariant& variant : rule.variants) {
       if (!may_be_float(rule, variant, types.of(rule, variant))) {
         judged = false;
@@ -165,6 +218,8 @@ void lint_exactness(const RuleSet& rules, Reports& reports) {
       judged = !before.approximate && !before.narrows && !before.composite && !after.composite && !before.chooses &&
                !after.chooses;
       if (!judged) break;
+      if (function.empty() && !asks_for_numbers(rule))
+        function = function_that_differs(table, terms.from(), terms.to());
       other |= strict && before.keys != after.keys;
       other |= !std::includes(before.keys.begin(), before.keys.end(), after.keys.begin(), after.keys.end());
       for (const std::string& root : roots) other |= before.keys.contains(root) && !after.keys.contains(root);
@@ -173,6 +228,10 @@ void lint_exactness(const RuleSet& rules, Reports& reports) {
     if (rule.exactness.bitexact() && other) {
       reports.warning("exactness-missing", rule.span,
                       "'" + rule.name + "' is bitexact, but rounds floats where its pattern does not, or the reverse");
+    } else if (!rule.exactness.bitexact() && !rule.exactness.has(ExactnessClass::kApproximate) && !function.empty()) {
+      reports.warning("exactness-missing", rule.span,
+                      "'" + rule.name + "' is " + to_string(rule.exactness) + ", but equal only by what '" + function +
+                          "' computes: that is approximate(RELATIVE ERROR)");
     } else if (!rule.exactness.bitexact() && !other) {
       reports.warning("exactness-unneeded", rule.span,
                       "'" + rule.name + "' is " + to_string(rule.exactness) +

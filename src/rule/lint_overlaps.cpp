@@ -96,22 +96,27 @@ class RewriteOverlaps {
   }
 
  private:
-  /// All ways of one rule: it is shadowed when every one of them is.
+  /// All ways of one rule: it is shadowed when every one of them is, whichever rule does it.
   void check(std::size_t begin, std::size_t end) {
     const RewriteRule& rule = *ways_[begin].rule;
-    const RewriteRule* shadow = nullptr;
+    std::vector<const RewriteRule*> shadows;
     bool all = end - begin == rule.variants.size();
-    for (std::size_t i = begin; i < end; ++i) {
+    for (std::size_t i = begin; i < end; ++i) {  // all of them, for what they overlap with is told, too
       const RewriteRule* by = shadow_of(i);
       all = all && by != nullptr;
-      if (by != nullptr) shadow = by;
+      if (by != nullptr && std::ranges::find(shadows, by) == shadows.end()) shadows.push_back(by);
     }
-    if (!all || shadow == nullptr) return;
-    const bool generated = shadow->origin != RewriteRule::Origin::kWritten;
-    reports_.warning(
-        "shadowed", rule.span,
-        "'" + rule.name + "' adds nothing: '" + shadow->name + "' matches all that it matches and gives the same",
-        {{shadow->span, generated ? "it is made for this operator" : "it is here"}});
+    if (!all || shadows.empty()) return;
+    std::string names;
+    std::vector<Note> notes;
+    for (const RewriteRule* shadow : shadows) {
+      names += (names.empty() ? "'" : " and '") + shadow->name + "'";
+      const bool generated = shadow->origin != RewriteRule::Origin::kWritten;
+      notes.push_back({shadow->span, generated ? "it is made for this operator" : "it is here"});
+    }
+    const char* what = shadows.size() == 1 ? " matches all that it matches and gives the same"
+                                           : " together match all that it matches and give the same";
+    reports_.warning("shadowed", rule.span, "'" + rule.name + "' adds nothing: " + names + what, std::move(notes));
   }
 
   const RewriteRule* shadow_of(std::size_t special) {
@@ -149,10 +154,22 @@ class RewriteOverlaps {
 
 // --- Fuse rules ----------------------------------------------------------------------------------------
 
+/// Whether a chain asks that operands are one value, by a name that stands twice or is that of a segment.
+bool asks_for_equal_values(const FuseRoot& root) {
+  std::set<std::string> names;
+  for (const Segment& segment : root.segments)
+    if (!segment.name.empty()) names.insert(segment.name);
+  for (const Segment& segment : root.segments)
+    for (const Capture& capture : segment.captures)
+      if (!capture.name.empty() && !names.insert(capture.name).second) return true;
+  return false;
+}
+
 /// Whether every region of the special chain is one of the general chain: its segments go in order into segments of
 /// the general one that hold their operators, several into one that holds any number.
 bool covers(const FuseRoot& general, const FuseRoot& special) {
   if (general.min > special.min || general.max < special.max || !general.shared.empty()) return false;
+  if (asks_for_equal_values(general)) return false;
   std::size_t at = 0;
   std::uint32_t held = 0;  // operators that are in the segment `at` at the least
   bool occupied = false;

@@ -1,19 +1,42 @@
+#include "src/rule/checker.hpp"
 #include "src/rule/lint_conditions.hpp"
 
 namespace fusewright::rule {
 
 namespace {
 
-/// The first condition of a list that cannot hold with those before it, and the one it contradicts if it is one.
+/// Why a condition that gives a number or a list to an attribute of a pattern never holds; empty where it may.
+std::string impossible_value(const ops::OpTable& table, const RewriteVariant& variant, const ops::Expr& guard) {
+  using Kind = ops::Expr::Kind;
+  if (guard.kind != Kind::kBinary || guard.text != "==") return {};
+  const bool left = guard.args[0]->kind == Kind::kName;
+  const ops::Expr &name = *guard.args[left ? 0 : 1], &value = *guard.args[left ? 1 : 0];
+  if (name.kind != Kind::kName) return {};
+  for (const PatternNode& node : variant.nodes)
+    for (const AttrPattern& attr : node.attrs) {
+      if (attr.bind != name.text || node.ops.ops.empty()) continue;
+      const ops::OpInfo& info = table[node.ops.ops[0]];
+      const ops::AttrSpec* spec = find_attr(info, attr.attr);
+      auto constant = spec == nullptr ? std::nullopt : constant_attr(value, spec->kind);
+      if (!constant) continue;
+      if (std::string why = impossible_attribute(info, {attr.attr, {}, std::move(constant), attr.span}); !why.empty())
+        return why;
+    }
+  return {};
+}
+
+/// The first condition of a list that cannot hold with those before it, the one it contradicts if it is one, and why
+/// where that is known.
 struct Impossible {
   std::size_t at = 0;
-  std::optional<std::size_t> with;
+  std::optional<std::size_t> with = {};
+  std::string why = {};
 };
 std::optional<Impossible> find_impossible(const std::vector<ExprPtr>& guards, const Facts& facts) {
   Conditions all(facts);
   for (std::size_t i = 0; i < guards.size(); ++i) {
     if (all.add(*guards[i])) continue;
-    Impossible found{i, {}};
+    Impossible found{i};
     if (!Conditions(facts).add(*guards[i])) return found;
     for (std::size_t j = 0; j < i && !found.with; ++j) {
       Conditions two(facts);
@@ -28,8 +51,10 @@ void report_impossible(const Impossible& found, const std::vector<const Guard*>&
   const Guard& guard = *guards[found.at];
   std::vector<Note> notes;
   if (found.with) notes.push_back({guards[*found.with]->span, "it contradicts this one"});
-  reports.warning("impossible-guard", guard.span, "`" + guard.text + "` can never hold here, so the rule never fires",
-                  std::move(notes));
+  reports.warning(
+      "impossible-guard", guard.span,
+      "`" + guard.text + "` can never hold here, so the rule never fires" + (found.why.empty() ? "" : ": " + found.why),
+      std::move(notes));
 }
 
 void check_rewrite_possible(const ops::OpTable& table, TypeLints& types, const RewriteRule& rule, Reports& reports) {
@@ -50,7 +75,10 @@ void check_rewrite_possible(const ops::OpTable& table, TypeLints& types, const R
       exprs.push_back(terms.inlined(rule.guards[step.guard].expr));
       guards.push_back(&rule.guards[step.guard]);
     }
-    const auto found = find_impossible(exprs, known.facts);
+    auto found = find_impossible(exprs, known.facts);
+    for (std::size_t i = 0; !found && i < exprs.size(); ++i)
+      if (std::string why = impossible_value(table, variant, *exprs[i]); !why.empty())
+        found = Impossible{i, {}, std::move(why)};
     if (!found) return;
     if (!impossible) impossible.emplace(*found, std::move(guards));
   }
@@ -89,6 +117,13 @@ void check_fuse_possible(const ops::OpTable& table, const FuseRule& rule, Report
         bool own = false;
         possible |= takes(rule.kernel, table[op], own);
         has_own |= own;
+      }
+      for (const AttrPattern& attr : segment.attrs) {
+        const bool written = attr.value && !segment.ops.ops.empty();
+        const std::string why = written ? impossible_attribute(table[segment.ops.ops[0]], attr) : std::string();
+        if (why.empty()) continue;
+        reports.warning("impossible-match", segment.span, "this can never match: " + why);
+        return;
       }
       if (possible) continue;
       reports.warning("impossible-match", segment.span,

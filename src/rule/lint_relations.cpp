@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "fusewright/ops/axis_sets.hpp"
 #include "src/rule/lint_passes.hpp"
 
 namespace fusewright::rule {
@@ -209,12 +210,14 @@ std::string impossible_attribute(const ops::OpInfo& info, const AttrPattern& att
   if (row != nullptr && std::ranges::any_of(numbers, [&](double number) { return number < row->least; }))
     return "'" + attr.attr + "' is at least " + std::to_string(static_cast<int>(row->least));
   const auto* spec = find_attr(info, attr.attr);
-  const bool in_order = (info.name == "broadcast" && attr.attr == "dims") ||
+  const bool in_order = ops::axes_are_a_set(info, attr.attr) || (info.name == "broadcast" && attr.attr == "dims") ||
                         (info.name == "gather" &&
                          is_one_of(attr.attr, {"offset_dims", "collapsed_slice_dims", "operand_batching_dims"})) ||
                         (info.name == "scatter" &&
                          is_one_of(attr.attr, {"update_window_dims", "inserted_window_dims", "input_batching_dims"}));
   if (in_order && !std::ranges::is_sorted(numbers)) return "'" + attr.attr + "' stand in increasing order";
+  if (spec != nullptr && spec->axis_of && std::ranges::any_of(numbers, [](double number) { return number < 0; }))
+    return "'" + attr.attr + "' of a match counts from the front";
   const bool axes =
       in_order || (spec != nullptr && spec->axis_of) || attr.attr == "perm" || attr.attr.ends_with("_spec");
   std::ranges::sort(numbers);

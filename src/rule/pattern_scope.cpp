@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "fusewright/ops/axis_sets.hpp"
+#include "fusewright/support/check.hpp"
 #include "src/rule/checker.hpp"
 #include "src/rule/make_expr.hpp"
 #include "src/rule/spelling.hpp"
@@ -38,8 +39,7 @@ void PatternScope::bind(const ast::Name& name, Binding::Kind kind, const OpSet& 
   };
   c_.reports.error(
       name.span,
-      "'" + name.text + "' stands for " + text(kind) + " here and for " + text(at->second.kind) + " elsewhere",
-      at->second.kind == Binding::Kind::kSegment ? "what the segment before makes is written _" : "",
+      "'" + name.text + "' stands for " + text(kind) + " here and for " + text(at->second.kind) + " elsewhere", {},
       {{at->second.span, "it is bound here"}});
 }
 
@@ -163,9 +163,29 @@ std::string PatternScope::test_number(const ExprPtr& expr) {
   return fresh;
 }
 
+/// In the order of the pattern, but for tests of names that it binds further on: these wait for the name.
+std::vector<PatternScope::Pending> PatternScope::in_order() {
+  std::set<std::string> missing;
+  for (const Pending& pending : pending_)
+    if (!pending.let.empty()) missing.insert(pending.let);
+  std::vector<Pending> ordered, waiting = std::move(pending_);
+  while (!waiting.empty()) {
+    const auto ready = std::ranges::find_if(waiting, [&](const Pending& pending) {
+      std::set<std::string> names;
+      collect_names(*pending.expr, names);
+      return std::ranges::none_of(names, [&](const std::string& name) { return missing.contains(name); });
+    });
+    FW_CHECK(ready != waiting.end()) << "names of attributes that are bound by each other";
+    missing.erase(ready->let);
+    ordered.push_back(std::move(*ready));
+    waiting.erase(ready);
+  }
+  return ordered;
+}
+
 std::vector<Step> PatternScope::finish(std::vector<Guard>& guards, ExprPlace place) {
   std::vector<Step> steps;
-  for (const Pending& pending : pending_) {
+  for (const Pending& pending : in_order()) {
     ExprContext context{c_.table, c_.reports, place, scope, {}, {}, false, {}};
     ExprPtr expr = lower_expr(pending.expr, context);
     if (pending.let.empty()) {

@@ -136,6 +136,71 @@ rewrite tan-is-odd exactness(bitexact) requires target(nvptx) {
 )");
 }
 
+TEST_CASE("an attribute may be told by one that stands further on in the pattern", "[driver]") {
+  check_works(R"(
+/// A tangent is taken of fewer elements.
+/// Source: none.
+rewrite tangent-of-columns exactness(bitexact) {
+  match tan(reduce_max(x, axes = axes_except(x, [f])) * broadcast(y, dims = [f], shape = s) / 3)
+  to tan(broadcast(y, dims = [f], shape = s) * reduce_max(x, axes = axes_except(x, [f])) / 3)
+  test {
+    x: f32[4, 5]  y: f32[5]
+    match tan(reduce_max(x, axes = [0]) * broadcast(y, dims = [1], shape = [3, 5]) / 3)
+  }
+  reject because axes == axes_except(x, [f]) {
+    x: f32[5, 5]  y: f32[5]
+    match tan(reduce_max(x, axes = [1]) * broadcast(y, dims = [1], shape = [3, 5]) / 3)
+  }
+}
+)");
+}
+
+TEST_CASE("a name of a segment's operand stands for one value, and a segment's for what it gives", "[driver]") {
+  check_works(R"(
+/// A product and what it was made of.
+/// Source: none.
+allow(shadowed, "counted apart")
+fuse product-and-operand kernel(contract) {
+  match dot(x, w) as p |> add(p, x)
+  test { x: f32[64, 64]  w: f32[64, 64]  match dot(x, w, lhs_contract = [1], rhs_contract = [0]) + x  kernels 1 }
+  test swapped { x: f32[64, 64]  w: f32[64, 64]  match x + dot(x, w, lhs_contract = [1], rhs_contract = [0])  kernels 1 }
+  reject { x: f32[64, 64]  y: f32[64, 64]  w: f32[64, 64]  match dot(x, w, lhs_contract = [1], rhs_contract = [0]) + y }
+}
+
+/// An exponential less itself, scaled: the difference is from the exponential to something else.
+/// Source: none.
+allow(shadowed, "counted apart")
+fuse from-exponential kernel(loop) {
+  match exp(_) as e |> abs(e) as a |> sub(e, a)
+  test { x: f32[64]  let e = exp(x)  match e - abs(e)  kernels 1 }
+  reject other-way { x: f32[64]  let e = exp(x)  match abs(e) - e }
+}
+)");
+}
+
+TEST_CASE("axes of reductions are found in whatever order they are written", "[driver]") {
+  check_works(R"(
+/// A tangent behind a sum.
+/// Source: none.
+rewrite tangent-of-sum exactness(bitexact) {
+  match tan(reduce_sum(x, axes = [2, 1]))
+  to tan(reduce_sum(x, axes = [1, 2]) * 1)
+  test { x: f32[2, 3, 4]  match tan(reduce_sum(x, axes = [1, 2])) }
+  test other-way { x: f32[2, 3, 4]  match tan(reduce_sum(x, axes = [2, 1])) }
+  reject { x: f32[2, 3, 4]  match tan(reduce_sum(x, axes = [0, 1])) }
+}
+
+/// And counted from the end.
+/// Source: none.
+rewrite tangent-of-maximum exactness(bitexact) {
+  match tan(reduce_max(x, axes = [-1, -2]))
+  to tan(reduce_max(x, axes = [-2, -1]) * 1)
+  test { x: f32[2, 3, 4]  match tan(reduce_max(x, axes = [1, 2])) }
+  reject because axes == [-1, -2] { x: f32[2, 3, 4]  match tan(reduce_max(x, axes = [0, 1])) }
+}
+)");
+}
+
 TEST_CASE("a rule of one result leaves a node alone of which others are read", "[driver]") {
   check_works(R"(
 /// The greatest of all is the maximum.

@@ -255,12 +255,25 @@ TEST_CASE("patterns have instances whatever makes their operands", "[prove]") {
   REQUIRE(scaled.size() == 2);
   CHECK(scaled[0].kind == Kind::kRefuted);
   CHECK(sure(scaled[1]));
+  // Operands shorter than the result.
+  const std::string swapped =
+      "op swapped(a, b; axis = -1) = concat(b, a, axis = axis) rewrite r { match swapped(a, b, axis = n) to ";
+  CHECK(sure(verdicts_of(swapped + "concat(b, a, axis = n) }")[0]));
+  CHECK(verdicts_of(swapped + "concat(a, b, axis = n) }")[0].kind == Kind::kRefuted);
   // Dtypes, attributes and extents that the rule names.
+  const std::string leaky =
+      "op leaky(x; slope = 0.01) = select(x > 0, x, x * slope) rewrite r { match leaky(x, slope = s) where "
+      "is_float(x), ";
+  CHECK(sure(verdicts_of(leaky + "s == 0.125 to select(x > 0, x, x / 8) }")[0]));
+  CHECK(verdicts_of(leaky + "s == 0.0 to max(x, 0) }")[0].kind == Kind::kRefuted);
   CHECK(holds("rewrite r { match arg_max(x, axis = a) as m where dtype(x) == f16 to arg_max(f32(x), ..m) }"));
   CHECK(holds("rewrite r { match dot(x, w, dtype = f32) as p where dtype(x) == bf16 to dot(f32(x), f32(w), ..p) }"));
   CHECK(
       holds("rewrite r { match reduce_precision(x, exponent_bits = 5, mantissa_bits = 3) as y where dtype(x) == f32"
             "            to reduce_precision(x, ..y) }"));
+  CHECK(
+      holds("rewrite r { match arg_max(-x, axis = a) as m where is_integer(x), bits(x) < 8, dtype(x) != s4"
+            "            to arg_max(0 - x, ..m) }"));
   CHECK(holds("rewrite r { match exp(x) where shape(x) == [8, 16] to reshape(exp(reshape(x, [128])), [8, 16]) }"));
   CHECK(
       refuted("rewrite r { match reduce_sum(x, axes = a) where dim(x, 0) == 8, a == [0] to reduce_max(x, axes = a) }"));
@@ -349,6 +362,11 @@ TEST_CASE("a fuse rule that admits nothing of what is tried is sampled", "[prove
   const std::string rule = "fuse r kernel(loop) { match {exp, tanh}+ as part where ";
   CHECK(sure(verdict_of(rule + "rank(part) < 9 }")));
   CHECK(verdict_of(rule + "not graph_output(part) }").kind == Kind::kSampled);
+}
+
+TEST_CASE("regions in which names say what is read are tried", "[prove]") {
+  CHECK(sure(verdict_of("fuse f kernel(loop) { match exp(x) as e |> add(_, x) |> mul(e, _) }")));
+  CHECK(sure(verdict_of("fuse f kernel(contract) { match dot(x, w) as p |> add(p, x) }")));
 }
 
 TEST_CASE("a fuse rule that admits nothing but empty tensors is sampled", "[prove]") {

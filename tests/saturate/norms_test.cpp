@@ -111,6 +111,42 @@ TEST_CASE("what is near a layer normalisation is none in either form of its axes
   }
 }
 
+TEST_CASE("normalisations over several axes, and over all but one, are recognised", "[saturate]") {
+  Model m(library());
+  m.input("x", f32({4, 8, 16}));
+  m.input("g", f32({8, 16}));
+  m.input("c", f32({8}));
+  m.input("b", f32({8}));
+  const auto let = [&](const char* name, const std::string& text) { m.env[name] = Builder::pack(m.eval(text)); };
+  let("s", "reduce_sum(x * x, axes = [1, 2]) / 128 + 0.00001");
+  const Value product = m.eval("x * rsqrt(s) along 0 * g"), quotient = m.eval("x / sqrt(s) along 0 * g");
+  let("d", "x - (reduce_sum(x, axes = [2, 0]) / 64) along 1");
+  let("v", "reduce_sum(d * d, axes = [0, 2]) / 64");
+  const Value batch = m.eval("d / sqrt(v + 0.00001) along 1 * c along 1 + b along 1");
+  Options options;
+  options.allowed = *rule::parse_exactness("bitexact,reassociating");
+  const Saturated s = must_saturate(m.finish({product, quotient, batch}), library(), options);
+  CHECK(has_operator(s, product, "rms_norm"));
+  CHECK(has_operator(s, quotient, "rms_norm_by_root"));
+  CHECK(has_operator(s, batch, "batch_norm_of_itself"));
+  CHECK_FALSE(has_operator(s, batch, "layer_norm_by_root"));
+  check_replays(s);
+}
+
+TEST_CASE("groups that keep their axes are recognised", "[saturate]") {
+  Model m(library());
+  m.input("x", f32({2, 8, 6, 6}));
+  m.input("g", f32({8}));
+  m.input("b", f32({8}));
+  const Value group = m.eval(
+      "reshape(instance_norm(reshape(x, [2, 4, 2, 36]), literal(1, f32, [4]), literal(0, f32, [4])), [2, 8, 6, 6]) "
+      "* g along 1 + b along 1");
+  Options options;
+  options.allowed = *rule::parse_exactness("bitexact,reassociating");
+  const Saturated s = must_saturate(m.finish({group}), library(), options);
+  CHECK(has_operator(s, group, "group_norm"));
+}
+
 TEST_CASE("instance and group normalisations are recognised where they are spelled out", "[saturate]") {
   Model m(library());
   m.input("x", f32({2, 8, 6, 6}));

@@ -20,6 +20,7 @@ struct Space {
   /// Operands of casts and comparisons are of some_dtypes() only, further ones of composite operators all of one type.
   bool plain = false;
   std::vector<ops::DType> named;  ///< by the rule: of operands too that otherwise are of few dtypes
+  std::vector<double> constants;  ///< of the rule: attributes that are numbers are these, too
   /// Of the table of numbers for constants that the rule reads, so many for each constant: the first that guards let
   /// pass beside those of the constants before it. One constant at a time may be any other.
   std::size_t numbers = std::numeric_limits<std::size_t>::max();
