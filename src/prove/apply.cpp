@@ -15,6 +15,9 @@ using saturate::Outcome;
 
 namespace {
 
+/// Of one term, evenly spaced: operands of commutative operators either way round are one match with other names.
+constexpr std::size_t kMostMatches = 16;
+
 /// A right side that holds the left side itself: the node over its operands, among which the result's class is the left
 /// side. Errors: that is a cycle still, or the graph has several results.
 Result<graph::Graph> over_left_side(const graph::Graph& graph, egraph::Imported& imported,
@@ -91,31 +94,35 @@ Applied apply_at_root(const LoneRule& rule, const graph::Graph& graph) {
   index.refresh(imported.egraph);
   egraph::Matcher matcher(imported.egraph, rule.program, rule.rewrites->size());
   const egraph::MatchSet matches = matcher.run(index, {});
-  bool used = false;  // the e-graph already holds a right side
+  std::vector<std::pair<match::PatternId, std::uint64_t>> at_results;
   for (std::size_t p = 0; p < rule.program.patterns.size(); ++p)
     for (std::uint64_t i = 0; i < matches.counts[p]; ++i) {
       const match::PatternId pattern(p);
       const match::PatternInfo& info = rule.program.patterns[p];
-      const auto record = matches.record(pattern, info.words, i);
-      if (used) imported = egraph::from_graph(graph);
-      if (used) imported.egraph.rebuild();
-      used = false;
       egraph::Decoded decoded;
-      egraph::decode(imported.egraph, rule.program, pattern, record, false, decoded);
-      if (!are_results(imported, info, decoded)) continue;
-      used = true;
-      saturate::Applier applier(imported.egraph, *rule.rewrites, rule.program);
-      const Outcome outcome = applier.apply(pattern, record);
-      switch (outcome.kind) {
-        case Outcome::Kind::kGuard: ++out.refused; break;
-        case Outcome::Kind::kUnchanged:
-          // What is left alone is no match of an operator's body.
-          ++(rule.rule->origin == rule::RewriteRule::Origin::kRecognise ? out.refused : out.same);
-          break;
-        case Outcome::Kind::kError: out.error = applier.last_error().diagnostics[0].message; break;
-        case Outcome::Kind::kChanged: read_right_sides(graph, imported, out); break;
-      }
+      egraph::decode(imported.egraph, rule.program, pattern, matches.record(pattern, info.words, i), false, decoded);
+      if (are_results(imported, info, decoded)) at_results.emplace_back(pattern, i);
     }
+  const std::size_t step = (at_results.size() + kMostMatches - 1) / kMostMatches;
+  for (std::size_t k = 0; k < at_results.size(); k += step) {
+    const auto [pattern, i] = at_results[k];
+    if (k > 0) {  // the e-graph holds a right side already
+      imported = egraph::from_graph(graph);
+      imported.egraph.rebuild();
+    }
+    saturate::Applier applier(imported.egraph, *rule.rewrites, rule.program);
+    const Outcome outcome =
+        applier.apply(pattern, matches.record(pattern, rule.program.patterns[pattern.index].words, i));
+    switch (outcome.kind) {
+      case Outcome::Kind::kGuard: ++out.refused; break;
+      case Outcome::Kind::kUnchanged:
+        // What is left alone is no match of an operator's body.
+        ++(rule.rule->origin == rule::RewriteRule::Origin::kRecognise ? out.refused : out.same);
+        break;
+      case Outcome::Kind::kError: out.error = applier.last_error().diagnostics[0].message; break;
+      case Outcome::Kind::kChanged: read_right_sides(graph, imported, out); break;
+    }
+  }
   return out;
 }
 

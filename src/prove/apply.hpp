@@ -27,7 +27,7 @@ struct Applied {
   std::string error;  ///< a match whose right side has no meaning or another type; or empty
 };
 /// Matches the rule at the graph's first result (of several roots, at all of its results), by the engine's own matcher,
-/// guards and right-hand sides.
+/// guards and right-hand sides: in every way, or in 16 of more.
 Applied apply_at_root(const LoneRule& rule, const graph::Graph& graph);
 
 }  // namespace fusewright::prove

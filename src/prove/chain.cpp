@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace fusewright::prove {
 
@@ -34,6 +35,28 @@ class ChainBuilder {
     return static_cast<std::uint32_t>(out_.term.nodes.size() - 1);
   }
 
+  /// What the pattern calls an operand of a link; empty where it has no name.
+  std::string name_at(std::size_t i, std::size_t operand) const {
+    const rule::Segment* segment = links_[i].segment;
+    return segment != nullptr && operand < segment->captures.size() ? segment->captures[operand].name : std::string();
+  }
+
+  /// The operand of a link that the next one computes: the one that is called so, else any that no other link computes.
+  std::optional<std::size_t> continued(std::size_t i, std::size_t operands) {
+    std::set<std::string> below;
+    for (std::size_t k = i + 1; k < links_.size(); ++k)
+      if (links_[k].segment != nullptr && !links_[k].segment->name.empty()) below.insert(links_[k].segment->name);
+    const rule::Segment* next = i + 1 < links_.size() ? links_[i + 1].segment : nullptr;
+    std::vector<std::size_t> free;
+    for (std::size_t k = 0; k < std::min<std::size_t>(operands, 3); ++k) {
+      const std::string name = name_at(i, k);
+      if (next != nullptr && !next->name.empty() && name == next->name) return k;
+      if (!below.contains(name)) free.push_back(k);
+    }
+    if (free.empty()) return std::nullopt;
+    return free[random_.below(free.size())];
+  }
+
   /// Recursion as deep as the chain is long.
   std::optional<std::uint32_t> link(std::size_t i, const Type& type) {
     if (i == links_.size()) return add({.kind = Kind::kParameter, .type = type});
@@ -44,28 +67,28 @@ class ChainBuilder {
     const std::size_t operands = source.operands.size();
     InstanceNode node{.kind = Kind::kApply, .type = type, .op = op, .attrs = source.attrs};
     const rule::Segment* segment = links_[i].segment;
-    const auto name_of = [&](std::size_t k) {
-      return segment != nullptr && k < segment->captures.size() ? segment->captures[k].name : std::string();
-    };
-    std::size_t goes_on = operands == 0 ? 0 : random_.below(std::min<std::size_t>(operands, 3));
-    const rule::Segment* below = i + 1 < links_.size() ? links_[i + 1].segment : nullptr;
-    for (std::size_t k = 0; k < operands; ++k)
-      if (below != nullptr && !below->name.empty() && name_of(k) == below->name) goes_on = k;
+    const std::optional<std::size_t> goes_on = continued(i, operands);
+    if (operands > 0 && !goes_on) return std::nullopt;
+    node.operands.resize(operands);
+    const auto name_of = [&](std::size_t k) { return name_at(i, k); };
+    if (goes_on) {  // first: further operands may be values of it
+      const auto below = link(i + 1, source.operands[*goes_on]);
+      if (!below) return std::nullopt;
+      node.operands[*goes_on] = *below;
+    }
     for (std::size_t k = 0; k < operands; ++k) {
       const auto known = out_.captured.find(name_of(k));
-      if (k == goes_on) {
-        const auto made = link(i + 1, source.operands[k]);
-        if (!made) return std::nullopt;
-        node.operands.push_back(*made);
-      } else if (known != out_.captured.end()) {  // one name, one value
-        if (out_.term.nodes[known->second].type != source.operands[k]) return std::nullopt;
-        node.operands.push_back(known->second);
-      } else {
-        const bool again = k > goes_on && source.operands[k] == source.operands[goes_on] && random_.below(3) == 0;
-        node.operands.push_back(again ? node.operands[goes_on]
-                                      : add({.kind = Kind::kParameter, .type = source.operands[k]}));
+      if (known != out_.captured.end()) {  // one name, one value
+        const bool same = k == goes_on ? node.operands[k] == known->second
+                                       : out_.term.nodes[known->second].type == source.operands[k];
+        if (!same) return std::nullopt;
+        node.operands[k] = known->second;
+      } else if (k != goes_on) {
+        const bool again = k > *goes_on && source.operands[k] == source.operands[*goes_on] && random_.below(3) == 0;
+        node.operands[k] =
+            again ? node.operands[*goes_on] : add({.kind = Kind::kParameter, .type = source.operands[k]});
       }
-      if (!name_of(k).empty()) out_.captured[name_of(k)] = node.operands.back();
+      if (!name_of(k).empty()) out_.captured[name_of(k)] = node.operands[k];
     }
     const bool last = segment != nullptr && (i == 0 || links_[i - 1].segment != segment);
     const std::uint32_t made = add(std::move(node));

@@ -288,11 +288,13 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
   for (const Level& level : levels())
     if (!at.run(level)) break;
   if (search.instances > search.empty || search.unknown > 0 || search.counterexample) return search;
-  at.name_every_dtype();
-  std::vector<std::int64_t> own = extents_in(*rule.rule);
+  Search wider;
+  LevelSearch further(rules, rule, budget, cache, wider);
+  further.name_every_dtype();
+  const std::vector<std::int64_t> own = extents_in(*rule.rule);
   for (const Level& level : levels_with(own.empty() ? std::vector<std::int64_t>{2} : own))
-    if (!at.run(level)) break;
-  return search;
+    if (!further.run(level)) break;
+  return wider.instances > wider.empty || wider.counterexample ? wider : search;
 }
 
 Search search_op(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recognise, const Budget& budget) {

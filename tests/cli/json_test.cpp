@@ -190,7 +190,7 @@ TEST_CASE("warnings are data too, and end with 1 only where that is asked for", 
   Scratch scratch;
   const std::string slip =
       scratch.write("slip.fuse",
-                    "rewrite slip exactness(factoring) {\n  match exp(log(x))\n"
+                    "rewrite slip exactness(approximate(0.1)) {\n  match exp(log(x))\n"
                     "  where rank(x) == 1, rank(x) == 2\n  to x\n"
                     "  test { x: f32[2]  match exp(log(x)) }\n  reject { x: f32[2]  match x }\n}\n");
   const Ran plain = run("check " + slip + " --json");

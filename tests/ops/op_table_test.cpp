@@ -72,7 +72,8 @@ TEST_CASE("attributes are completed, converted and normalised", "[op_table]") {
   const auto complete = [](const char* op, const std::vector<Type>& operands, const Attrs& attrs) {
     return table().complete_attrs(table().require(op), attrs, operands);
   };
-  CHECK(complete("reduce_sum", {f32({2, 3, 4})}, {{"axes", Ints{-1, 0}}})->get<Ints>("axes") == Ints{2, 0});
+  CHECK(complete("reduce_sum", {f32({2, 3, 4})}, {{"axes", Ints{-1, 0}}})->get<Ints>("axes") == Ints{0, 2});
+  CHECK(complete("transpose", {f32({2, 3, 4})}, {{"perm", Ints{-1, 0, 1}}})->get<Ints>("perm") == Ints{2, 0, 1});
   CHECK(complete("reshape", {f32({6})}, {{"shape", Ints{2, 3}}})->get<Shape>("shape") == Shape{2, 3});
   CHECK(complete("dot", {f32({2, 3}), f32({3, 4})}, {})->get<Ints>("rhs_contract") == Ints{0});
   CHECK(complete("dot", {f32({5, 2, 3}), f32({5, 3, 4})}, {{"lhs_batch", Ints{0}}, {"rhs_batch", Ints{0}}})
