@@ -1,15 +1,18 @@
 #include "graphviz.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 namespace fusewright::cli {
 
@@ -21,27 +24,37 @@ struct Close {
 // Files without a name, so that a drawing of any size passes without pipes to keep from blocking.
 using File = std::unique_ptr<std::FILE, Close>;
 
-/// Runs `dot -Tsvg` on these two files. @returns its exit status, or 127 where there is no such program.
-int run_dot(std::FILE* in, std::FILE* out) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, fileno(out), STDOUT_FILENO);
-  std::array<std::string, 2> words{"dot", "-Tsvg"};
-  std::array<char*, 3> arguments{words[0].data(), words[1].data(), nullptr};
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, "dot", &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return 127;
+constexpr int kNoProgram = 127;
+
+/// What the child of `parent` does: becomes `dot -Tsvg` on these two files. Between fork and exec nothing may allocate.
+[[noreturn]] void become_dot(int in, int out, pid_t parent) {
+  // However this program ends, its child ends with it. One that has ended before this line is no parent any more.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0) _exit(kNoProgram - 1);
+  execlp("dot", "dot", "-Tsvg", nullptr);
+  _exit(kNoProgram);
+}
+
+/// Waits for the child, so many seconds at most, and ends its process group if it takes longer.
+/// @returns its status, as of waitpid; nothing where time is over.
+std::optional<int> wait_for(pid_t child, std::chrono::duration<double> most) {
+  const auto end = std::chrono::steady_clock::now() + most;
   int status = 0;
+  for (;;) {
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return status;
+    if (std::chrono::steady_clock::now() >= end) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  kill(-child, SIGKILL);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return std::nullopt;
 }
 
 }  // namespace
 
-Result<std::string> draw_svg(const std::string& dot) {
+Result<std::optional<std::string>> draw_svg(const std::string& dot, double seconds) {
   const File in(std::tmpfile()), out(std::tmpfile());
   const auto no_room = [] {
     return fail(ErrorKind::kResource, fmt::format("--svg: no room for the drawing: {}", std::strerror(errno)));
@@ -49,10 +62,19 @@ Result<std::string> draw_svg(const std::string& dot) {
   if (in == nullptr || out == nullptr) return no_room();
   if (std::fwrite(dot.data(), 1, dot.size(), in.get()) != dot.size() || std::fflush(in.get()) != 0) return no_room();
   lseek(fileno(in.get()), 0, SEEK_SET);
-  const int status = run_dot(in.get(), out.get());
-  if (status == 127)
+  const pid_t parent = getpid(), child = fork();
+  if (child < 0) return no_room();
+  if (child == 0) {
+    setpgid(0, 0);
+    become_dot(fileno(in.get()), fileno(out.get()), parent);
+  }
+  setpgid(child, child);  // whichever of the two comes first
+  const std::optional<int> status = wait_for(child, std::chrono::duration<double>(seconds));
+  if (!status) return std::nullopt;
+  if (WIFEXITED(*status) && WEXITSTATUS(*status) == kNoProgram)
     return fail("--svg needs Graphviz: there is no program 'dot' in PATH (--dot prints what it reads)");
-  if (status != 0) return fail(fmt::format("--svg: 'dot' ends with status {}", status));
+  if (WIFSIGNALED(*status)) return fail(fmt::format("--svg: 'dot' is ended by signal {}", WTERMSIG(*status)));
+  if (WEXITSTATUS(*status) != 0) return fail(fmt::format("--svg: 'dot' ends with status {}", WEXITSTATUS(*status)));
   std::string svg;
   lseek(fileno(out.get()), 0, SEEK_SET);
   std::array<char, 65536> buffer;

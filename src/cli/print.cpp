@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "commands.hpp"
@@ -55,7 +58,7 @@ Result<std::string> text_after(const plan::Plan& plan) {
   return frontend_hlo::export_hlo(plan.graph, groups);
 }
 
-// More than this no one can read, and Graphviz takes minutes for it.
+// More than this no one can read.
 constexpr std::size_t kMostDrawn = 5000;
 constexpr std::size_t kMostLaidOut = 1000;
 
@@ -68,19 +71,42 @@ std::string dot_after(const plan::Plan& plan, std::size_t most) {
   return graph::print_dot(plan.graph, {}, boxes, most);
 }
 
+struct Drawing {
+  std::size_t nodes;
+  std::function<std::string(std::size_t most)> dot;  ///< of the first so many
+};
+
+/// As much of it as Graphviz lays out in time: how long that takes depends on more than the number of nodes. Half as
+/// many get half the time, so that it is over in about 20 s.
+Result<std::string> layout(const Drawing& drawing) {
+  double seconds = 10;
+  std::size_t most = std::min(drawing.nodes, kMostLaidOut);
+  FW_TRY(std::optional<std::string> svg, draw_svg(drawing.dot(most), seconds));
+  std::string why;
+  while (!svg && most > 1) {
+    why = fmt::format("'dot' does not lay out {} in {} s", most, seconds);
+    most /= 2;
+    seconds = std::max(2.0, seconds / 2);
+    FW_TRY(svg, draw_svg(drawing.dot(most), seconds));
+  }
+  if (!svg) return fail(ErrorKind::kResource, fmt::format("--svg: 'dot' does not lay out one node in {} s", seconds));
+  if (!why.empty())
+    print_warning(fmt::format("warning: --svg: the first {} of {} nodes are drawn: {}\n", most, drawing.nodes, why));
+  return *std::move(svg);
+}
+
 /// The one graph that is asked for.
-Result<std::string> drawing(const PrintArguments& args, const driver::Compilation& c) {
-  const std::size_t most = args.svg ? kMostLaidOut : kMostDrawn;
-  std::string dot;
+Result<Drawing> drawing(const PrintArguments& args, const driver::Compilation& c) {
   if (args.egraph && !c.saturated) return fail("--egraph: with --no-fuse there is no e-graph");
   if (args.egraph)
-    dot = egraph::print_dot(c.saturated->graph(), c.saturated->imported.results, most);
-  else if (args.before)
-    dot = graph::print_dot(c.imported, {}, {}, most);
-  else
-    dot = dot_after(*c.plan, most);
-  if (args.svg) return draw_svg(dot);
-  return dot;
+    return Drawing{c.saturated->graph().live_nodes(), [&c](std::size_t most) {
+                     return egraph::print_dot(c.saturated->graph(), c.saturated->imported.results, most);
+                   }};
+  if (args.before)
+    return Drawing{c.imported.entry_computation().nodes.size(),
+                   [&c](std::size_t most) { return graph::print_dot(c.imported, {}, {}, most); }};
+  return Drawing{c.plan->graph.entry_computation().nodes.size(),
+                 [&c](std::size_t most) { return dot_after(*c.plan, most); }};
 }
 
 Result<int> print(const PrintArguments& args) {
@@ -89,17 +115,19 @@ Result<int> print(const PrintArguments& args) {
     return fail("one graph is drawn: the fused one, with --before the one as read, with --egraph all that are equal");
   FW_TRY(const driver::CompileOptions options, compile_options(args.model));
   FW_TRY(const driver::Compilation c, driver::plan(options));
-  if (options.progress) options.progress("");
   const bool both = args.before == args.after;
   std::string before, after, egraph;
   if (draws) {
-    FW_TRY((args.egraph ? egraph : args.before ? before : after), drawing(args, c));
+    if (options.progress) options.progress("draw");
+    FW_TRY(const Drawing asked, drawing(args, c));
+    FW_TRY((args.egraph ? egraph : args.before ? before : after), args.svg ? layout(asked) : asked.dot(kMostDrawn));
   } else {
     if (both || args.before) before = text_before(c.imported);
     if (both || args.after) {
       FW_TRY(after, text_after(*c.plan));
     }
   }
+  if (options.progress) options.progress("");
   if (args.model.json) {
     nlohmann::ordered_json json = {{"model", args.model.model}};
     if (!before.empty()) json["before"] = before;

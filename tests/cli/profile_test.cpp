@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <regex>
+#include <thread>
 
 #include "program.hpp"
 
@@ -87,4 +89,50 @@ TEST_CASE("print --svg asks Graphviz, and says so where that is missing", "[cli]
   const Ran drawn = run("print " + kEncoder + " --before --svg");
   CHECK(drawn.code == 0);
   CHECK(drawn.out.find("<svg") != std::string::npos);
+}
+
+namespace {
+
+/// A program `dot` that is this shell script, first in PATH while this lives.
+class FakeDot {
+ public:
+  explicit FakeDot(const std::string& script) : path_(std::getenv("PATH")) {
+    const std::string dot = scratch.write("bin/dot", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(dot, std::filesystem::perms::owner_all);
+    setenv("PATH", (scratch.file("bin") + ":" + path_).c_str(), 1);
+  }
+  ~FakeDot() { setenv("PATH", path_.c_str(), 1); }
+  const Scratch scratch;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("what Graphviz does not lay out in time is drawn in part, with how much and why", "[cli]") {
+  const FakeDot dot("n=$(grep -c tooltip)\nif [ $n -gt 40 ]; then sleep 1000; fi\necho \"<svg>$n</svg>\"\n");
+  const Ran ran = run("print " + kEncoder + " --before --svg");
+  INFO(ran.err);
+  CHECK(ran.code == 0);
+  const std::string nodes = std::to_string(std::stoi(ran.out.substr(5)));
+  CHECK(ran.err.find("warning: --svg: the first " + nodes + " of ") != std::string::npos);
+  CHECK(ran.err.find(" nodes are drawn: 'dot' does not lay out ") != std::string::npos);
+}
+
+TEST_CASE("Graphviz ends when the program is ended", "[cli]") {
+  const FakeDot dot("echo $$ > \"$(dirname \"$0\")/pid\"\nexec sleep 1000\n");
+  const auto [name, code] = GENERATE(table<std::string, int>({{"INT", 130}, {"TERM", 143}, {"KILL", 137}}));
+  const std::string command =  // once it draws
+      "FUSEWRIGHT_CACHE=off " FUSEWRIGHT_PROGRAM " print " + kEncoder + " --before --svg >/dev/null & p=$!; cd " +
+      dot.scratch.file("bin") + "; until [ -s pid ]; do sleep 0.05; done; kill -" + name + " $p; wait $p";
+  const int status = std::system(("exec 2>/dev/null; " + command).c_str());
+  CHECK(WEXITSTATUS(status) == code);
+  const std::string stat = "/proc/" + std::to_string(std::stoi(read(dot.scratch.file("bin/pid")))) + "/stat";
+  const auto runs = [&] {
+    const std::string state = read(stat);  // one that has ended may stand there as Z until it is waited for
+    return !state.empty() && state.find(") Z ") == std::string::npos;
+  };
+  for (int tries = 0; runs() && tries < 200; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK_FALSE(runs());
 }
