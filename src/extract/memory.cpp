@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "fusewright/extract/admit.hpp"
@@ -146,28 +148,47 @@ std::string needs(const Plan& plan) {
 
 }  // namespace
 
-// Where memory is slower, it pays to store less: the first machine for which the plan fits is the least that must be
-// given up.
+// Where memory is slower, it pays to store less: the least slowness for which a plan fits is the least that must be
+// given up. Steps of four find it roughly, halving the last of them (in its logarithm) to a tenth; the cheapest is
+// taken of all that fit, as less memory does not always cost more.
 Result<Plan> fit_memory(Plan plan, std::int64_t most, const cost::Device& device, const Replan& replan) {
+  constexpr double kStep = 4, kSlowest = 1024;
+  constexpr int kHalvings = 4;
   const auto fits = [&](const Plan& p) { return plan::memory(p).total() <= most; };
   if (fits(plan)) return plan;
   reorder(plan);
   if (fits(plan)) return plan;
   Plan smallest = std::move(plan);
-  for (const double slower : {4.0, 16.0, 64.0, 256.0, 1024.0}) {
+  std::optional<Plan> cheapest;  // of those that fit
+  const auto fits_where_slower = [&](double by) -> Result<bool> {
     cost::Device other = device;
-    for (cost::MemoryLevel& level : other.memory) level.bytes_per_second /= slower;
+    for (cost::MemoryLevel& level : other.memory) level.bytes_per_second /= by;
     FW_TRY(Plan next, replan(other));
     reorder(next);
-    if (plan::memory(next).total() < plan::memory(smallest).total()) smallest = std::move(next);
-    if (fits(smallest)) {
-      reprice(smallest, device);
-      return smallest;
+    if (!fits(next)) {
+      if (plan::memory(next).total() < plan::memory(smallest).total()) smallest = std::move(next);
+      return false;
     }
+    reprice(next, device);
+    if (!cheapest || next.extraction.cost < cheapest->extraction.cost) cheapest = std::move(next);
+    return true;
+  };
+  double low = 1, high = 1;  // without and with a plan that fits
+  while (!cheapest && high < kSlowest) {
+    low = high;
+    high *= kStep;
+    FW_TRY_STATUS(fits_where_slower(high));
   }
-  return fail(ErrorKind::kResource,
-              fmt::format("no plan was found that needs at most {} bytes of memory; the smallest needs {}", most,
-                          needs(smallest)));
+  if (!cheapest)
+    return fail(ErrorKind::kResource,
+                fmt::format("no plan was found that needs at most {} bytes of memory; the smallest needs {}", most,
+                            needs(smallest)));
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = std::sqrt(low * high);
+    FW_TRY(const bool fit, fits_where_slower(middle));
+    (fit ? high : low) = middle;
+  }
+  return *std::move(cheapest);
 }
 
 }  // namespace fusewright::extract
