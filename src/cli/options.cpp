@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -15,11 +16,6 @@
 namespace fusewright::cli {
 
 namespace {
-
-/// Units of --memory, in bytes.
-const std::map<std::string, double> kSizes = {{"b", 1},           {"kb", 1e3},           {"mb", 1e6},
-                                              {"gb", 1e9},        {"tb", 1e12},          {"kib", 1024},
-                                              {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts(1);
@@ -37,6 +33,22 @@ std::optional<T> number(const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Bytes, as in 2GiB, 500MB or 4e6; from 1 to 1e18.
+Result<std::int64_t> memory_size(const std::string& text) {
+  static const std::map<std::string, double> kUnits = {
+      {"", 1},      {"b", 1},      {"kb", 1e3},        {"mb", 1e6},           {"gb", 1e9},
+      {"tb", 1e12}, {"kib", 1024}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
+  const std::size_t digits = text.find_last_of("0123456789.") + 1;
+  std::string unit;
+  for (const char c : text.substr(digits))
+    if (c != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto amount = number<double>(text.substr(0, digits));
+  const auto scale = kUnits.find(unit);
+  if (!amount || scale == kUnits.end() || !(*amount * scale->second >= 1) || *amount * scale->second > 1e18)
+    return fail(fmt::format("--memory: '{}' is not a size from 1 byte on, as in 500MB or 2GiB", text));
+  return static_cast<std::int64_t>(*amount * scale->second);
 }
 
 // NAME=VALUE, at the last '=' so that names may hold one.
@@ -63,6 +75,8 @@ Result<std::int64_t> extent(const std::string& option, const std::string& text) 
 
 Status read_limits(const std::vector<std::string>& texts, saturate::Limits& limits) {
   static const std::vector<std::string> kNames{"nodes", "iterations", "seconds", "bytes"};
+  const std::map<std::string, std::uint64_t*> counts{
+      {"nodes", &limits.nodes}, {"iterations", &limits.iterations}, {"bytes", &limits.bytes}};
   std::vector<std::string> parts;
   for (const std::string& text : texts)
     for (std::string& part : split(text, ',')) parts.push_back(std::move(part));
@@ -74,17 +88,17 @@ Status read_limits(const std::vector<std::string>& texts, saturate::Limits& limi
     if (!amount || !(*amount >= 0) || *amount > 1e18)
       return fail(fmt::format("--limit {}: '{}' is not an amount", name, value));
     FW_TRY_STATUS(assign("--limit", given, name, *amount));
-    if (name == "nodes")
-      limits.nodes = static_cast<std::uint64_t>(*amount);
-    else if (name == "iterations")
-      limits.iterations = static_cast<std::uint64_t>(*amount);
-    else if (name == "seconds")
+    if (name == "seconds") {
       limits.seconds = *amount;
-    else if (name == "bytes")
-      limits.bytes = static_cast<std::uint64_t>(*amount);
-    else
+      continue;
+    }
+    const auto count = counts.find(name);
+    if (count == counts.end())
       return fail(fmt::format("--limit: no limit '{}' (there are {}){}", name, fmt::join(kNames, ", "),
                               did_you_mean(name, kNames)));
+    *count->second = static_cast<std::uint64_t>(*amount);
+    if (static_cast<double>(*count->second) != *amount)
+      return fail(fmt::format("--limit {}: '{}' is not a whole number", name, value));
   }
   return {};
 }
@@ -169,8 +183,6 @@ void add_model_options(CLI::App& command, ModelArguments& a) {
   option(kRules, "--memory", a.memory, "SIZE",
          "bytes that a run may hold at once, as in 2GiB or 500MB: inputs, weights, outputs and what lies between "
          "kernels. Kernels are put in another order, and less is stored and more computed again, until it fits")
-      ->transform(CLI::AsNumberWithUnit(kSizes, CLI::AsNumberWithUnit::CASE_INSENSITIVE))
-      ->check(CLI::Range(1.0, 1e18))
       ->excludes("--no-fuse");
 
   constexpr const char* kMachine = "Machine";
@@ -219,7 +231,9 @@ Result<driver::CompileOptions> compile_options(const ModelArguments& a) {
     FW_TRY_STATUS(assign("--dim", o.dims, pair.first, value));
   }
   FW_TRY_STATUS(read_limits(a.limits, o.limits));
-  if (a.memory) o.memory = static_cast<std::int64_t>(*a.memory);
+  if (!a.memory.empty()) {
+    FW_TRY(o.memory, memory_size(a.memory));
+  }
   FW_TRY(const auto files, input_files(a));
   FW_TRY(o.inputs, driver::read_inputs(files));
   if (!a.data.empty()) {

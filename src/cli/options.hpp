@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +13,10 @@ namespace fusewright::cli {
 struct ModelArguments {
   std::string model;
   std::vector<std::string> rules, inputs, shapes, dims, freeze, limits;
-  std::string data, device = "cpu", device_file, exactness = "bitexact,reassociating";
+  std::string data, memory, device = "cpu", device_file, exactness = "bitexact,reassociating";
   bool no_builtin_rules = false, no_fuse = false, random_weights = false, json = false;
   int threads = 0;
   std::uint64_t seed = 0;
-  std::optional<double> memory;
 };
 void add_model_options(CLI::App& command, ModelArguments& arguments);
 /// `--device`, for commands whose target does not say it.

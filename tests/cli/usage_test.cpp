@@ -65,6 +65,8 @@ TEST_CASE("a mistake on the command line is named, with what was probably meant"
   refused("run " + kElementwise + " --limit node=5", "did you mean 'nodes'?");
   refused("run " + kElementwise + " --limit nodes", "expected NAME=VALUE");
   refused("run " + kElementwise + " --limit nodes=many", "is not an amount");
+  refused("run " + kElementwise + " --limit nodes=1.5", "--limit nodes: '1.5' is not a whole number");
+  refused("run " + kElementwise + " --limit bytes=0.5", "--limit bytes: '0.5' is not a whole number");
   refused("run " + kElementwise + " --shape x=3,-1", "'-1' is not a size");
   refused("run " + kElementwise + " --rtol -1", "--rtol");
   refused("audit " + kElementwise + " --check", "no option '--check'");
@@ -122,11 +124,13 @@ TEST_CASE("a run is planned within --memory, or there is no plan", "[cli]") {
   const Ran small = run(audit + " --memory 10kB");
   CHECK(small.code == 3);
   CHECK(has(small.err, "no plan was found that needs at most 10000 bytes"));
-  for (const std::string wrong : {"-5", "0", "many", "4XB", "99999999999999999999"}) {
+  CHECK(run(audit + " --memory '2 gb'").code == 0);
+  CHECK(run(audit + " --memory 1e9").code == 0);
+  for (const std::string wrong : {"-5", "0", "0.5B", "many", "4XB", "MB", "b", "1e", "1.5.5MB", "nan", "1e19"}) {
     const Ran ran = run(audit + " --memory " + wrong);
     INFO(wrong << ": " << ran.err);
     CHECK(ran.code == 2);
-    CHECK(has(ran.err, "--memory"));
+    CHECK(has(ran.err, "--memory: '" + wrong + "' is not a size from 1 byte on, as in 500MB or 2GiB"));
   }
   const Ran both = run(audit + " --memory 1GB --no-fuse");
   CHECK(both.code == 2);
