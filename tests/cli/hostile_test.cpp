@@ -121,3 +121,31 @@ TEST_CASE("Ctrl-C and kill end a run soon, with the shell's code and no half-wri
   CHECK(WEXITSTATUS(status) == code);  // 137 where `timeout` had to use force
   CHECK_FALSE(std::filesystem::exists(out));
 }
+
+TEST_CASE("Ctrl-C ends extract with the best choice so far", "[cli]") {
+  // 400 classes that ask for one of three others each: too many ways to try them all.
+  nlohmann::json egraph;
+  std::uint32_t random = 1;
+  for (int i = 0; i < 100; ++i)
+    egraph["nodes"]["p" + std::to_string(i)] = {
+        {"op", "p"}, {"cost", 1}, {"children", nlohmann::json::array()}, {"eclass", "P" + std::to_string(i)}};
+  for (int i = 0; i < 400; ++i) {
+    const std::string name = std::to_string(i);
+    for (int k = 0; k < 3; ++k) {
+      random = random * 1103515245 + 12345;
+      egraph["nodes"]["r" + name + "_" + std::to_string(k)] = {
+          {"op", "r"}, {"cost", 0}, {"children", {"p" + std::to_string(random / 256 % 100)}}, {"eclass", "R" + name}};
+    }
+    egraph["root_eclasses"].push_back("R" + name);
+  }
+  Scratch scratch;
+  const std::string file = scratch.write("hard.json", egraph.dump()), out = scratch.file("out");
+  const std::string command =
+      "timeout --preserve-status -k 10 -s INT 2 " FUSEWRIGHT_PROGRAM " extract " + file + " --time 600 --json >" + out;
+  const int status = std::system(command.c_str());
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  const nlohmann::json answer = nlohmann::json::parse(read(out));
+  CHECK(answer["stop"] == "cancelled");
+  CHECK(answer["choices"].size() > 400);
+}
