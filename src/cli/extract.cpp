@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 
 #include "commands.hpp"
 #include "fusewright/extract/egraph_json.hpp"
+#include "fusewright/support/clock.hpp"
 #include "options.hpp"
 #include "terminal.hpp"
 
@@ -70,15 +72,17 @@ void print_json(const extract::NamedProblem& named, const extract::DagSolution& 
 }
 
 Result<int> extract_file(const ExtractArguments& args) {
+  const auto start = Clock::now();
   FW_TRY(std::string text, read_text(args.file));
   FW_TRY(const extract::NamedProblem named, extract::read_egraph_json(args.file, std::move(text)));
   std::signal(SIGINT, interrupt);
   const auto progress = progress_line();
   if (progress) progress("extract");
   extract::DagOptions options;
-  options.seconds = args.seconds;
+  options.seconds = std::max(0.0, args.seconds - seconds_since(start));
   options.cancelled = [] { return interrupted.load(); };
-  FW_TRY(const extract::DagSolution solution, extract::solve_dag(named.problem, options));
+  FW_TRY(extract::DagSolution solution, extract::solve_dag(named.problem, options));
+  solution.seconds = seconds_since(start);
   if (progress) progress("");
   const double gap = solution.cost > 0 ? (solution.cost - solution.bound) / solution.cost : 0;
   if (args.json) {

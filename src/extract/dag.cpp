@@ -228,12 +228,15 @@ Result<DagSolution> solve_dag(const DagProblem& problem, const DagOptions& optio
   const auto known = [&](std::uint32_t c) { return c < problem.classes.size(); };
   for (const std::uint32_t root : problem.roots)
     if (!known(root)) return fail(fmt::format("root {} is no class", root));
+  double all = 0;
   for (std::size_t c = 0; c < problem.classes.size(); ++c)
     for (const DagNode& node : problem.classes[c]) {
+      all += node.cost;
       if (!std::isfinite(node.cost) || node.cost < 0)
         return fail(fmt::format("class {}: a node costs {}; costs are finite and not negative", c, node.cost));
       if (!std::ranges::all_of(node.children, known)) return fail(fmt::format("class {}: a child is no class", c));
     }
+  if (!std::isfinite(all)) return fail("the costs add up to more than a number holds");
   if (const auto root = underivable_root(problem))
     return fail(fmt::format("root {} has no derivation without a cycle", *root));
   return dag::solve_pieces(problem, options);

@@ -15,6 +15,7 @@ using egraph::EGraph;
 using egraph::ENodeId;
 
 constexpr std::uint64_t kWork = 20'000'000;  // nodes looked at, in each part of a model that is like no other
+constexpr double kFewer = 1e-12;             // seconds: fewer nodes win between equals
 constexpr double kNoKernel = 1e3;            // seconds: dearer than any kernel, but a choice where there is no other
 
 std::int64_t bytes_of(const ops::Type& type) {
@@ -32,9 +33,9 @@ class Pricing {
   Pricing(const EGraph& egraph, const cost::Device& device) : egraph_(egraph), device_(device) {}
 
   double own(ENodeId n) const {
-    constexpr double kEpsilon = 1e-12;  // fewer nodes win between equals
+    const double epsilon = kFewer * (1 + preference(n));
     const ops::OpId op = egraph_[n].op;
-    if (op == egraph_.result_op()) return kEpsilon;
+    if (op == egraph_.result_op()) return epsilon;
     const ops::OpInfo& info = egraph_.table()[op];
     const EClassId c = egraph::term(n);
     // Weights folded at load cost what reading them costs, and that is paid by what reads them. What shares only such
@@ -46,18 +47,27 @@ class Pricing {
       case ops::OpClass::kComposite:
       case ops::OpClass::kUninterpreted: return kNoKernel;
       case ops::OpClass::kElementwise:
-        return kEpsilon + static_cast<double>(elements(c)) * work(info, egraph_.type(c)) / device_.unit_rate;
+        return epsilon + static_cast<double>(elements(c)) * work(info, egraph_.type(c)) / device_.unit_rate;
       case ops::OpClass::kMovement:
         // A transpose that no reader absorbs is a pass over memory; the others vanish into index arithmetic.
-        return kEpsilon + (info.name == "transpose" || info.name == "concat" ? 0.5 : 0.01) * bytes / bandwidth;
+        return epsilon + (info.name == "transpose" || info.name == "concat" ? 0.5 : 0.01) * bytes / bandwidth;
       case ops::OpClass::kContraction:
-      case ops::OpClass::kConvolution: return kEpsilon + contraction(n, info) / device_.contraction_flops;
+      case ops::OpClass::kConvolution: return epsilon + contraction(n, info) / device_.contraction_flops;
       case ops::OpClass::kSource: return 0;
-      default: return kEpsilon + (bytes + operand_bytes(n)) / bandwidth;
+      default: return epsilon + (bytes + operand_bytes(n)) / bandwidth;
     }
   }
 
  private:
+  /// Between equals the model's own nodes win; those that rules made are told apart by what they are, and not by their
+  /// numbers, which depend on the order of the model's nodes. Less than one for what rules made, less than for two.
+  double preference(ENodeId n) const {
+    if (!egraph_.records() || !egraph_.made_by(n).valid()) return 0;
+    const egraph::ENode& node = egraph_[n];
+    std::uint64_t hash = egraph_.attrs(n).hash() * 31 + ops::hash(egraph_.type(egraph::term(n)));
+    hash = (hash * 31 + node.op.index) * 0x9e3779b97f4a7c15U;  // the golden ratio's: spreads over the upper bits
+    return 0.25 + 0.5 * static_cast<double>(hash >> 11) * 0x1p-53;
+  }
   std::int64_t elements(EClassId c) const {
     const ops::Type& type = egraph_.type(c);
     return type.is_tensor() ? bytes_of(type) / std::max<std::int64_t>(1, ops::byte_width(type.dtype)) : 0;
@@ -107,7 +117,6 @@ egraph::Selection select_nodes(const egraph::Imported& imported, const cost::Dev
   DagProblem problem;
   std::vector<std::vector<ENodeId>> nodes;  // by class of the problem
   for (const EClassId c : index.classes()) {
-    // Between equals the older node stays, the model's own before what rules made.
     std::vector<ENodeId>& own = nodes.emplace_back();
     for (const auto& [op, n] : index.nodes(c)) own.push_back(n);
     std::ranges::sort(own);

@@ -213,7 +213,37 @@ TEST_CASE("e-graphs that cannot be read say what is wrong and where", "[extract]
   CHECK_THAT(read_error(node(R"("cost": 1)")), Contains("'eclass'"));
   CHECK_THAT(read_error(node(R"("cost": 1, "eclass": "d")")), Contains("g.json:4:1") && Contains("root class 'c'"));
   CHECK_THAT(read_error(node(R"("cost": 1, "eclass": "c", "children": ["m"])")), Contains("no node 'm'"));
+  CHECK_THAT(read_error(node(R"("cost": "1", "eclass": "c")")), Contains("its cost is no number"));
+  CHECK_THAT(read_error(node(R"("cost": 1, "eclass": {})")), Contains("no text 'eclass'"));
+  CHECK_THAT(read_error(node(R"("cost": 1, "eclass": "c", "children": "n")")), Contains("'children' is no list"));
+  CHECK_THAT(read_error(node(R"("cost": 1, "eclass": "c", "children": [["n"]])")), Contains("the name of a node"));
+  CHECK_THAT(read_error(R"({"nodes": {"n": 1}, "root_eclasses": []})"), Contains("node 'n': an object is expected"));
+  CHECK_THAT(read_error(R"({"nodes": []})"), Contains("no object 'nodes'"));
+  CHECK_THAT(read_error(R"({"nodes": {}, "nodes": {}})"), Contains("'nodes' is there twice"));
+  CHECK_THAT(read_error(R"({"nodes": {}, "root_eclasses": [1]})"), Contains("the name of a class"));
+  CHECK_THAT(
+      read_error("{\"nodes\": {\"n\": {\"cost\": 1, \"eclass\": \"c\"},\n\"n\": {\"cost\": 2, \"eclass\": \"c\"}}}"),
+      Contains("g.json:2:1") && Contains("node 'n': it is there twice"));
+  CHECK_THAT(read_error(node(R"("cost": 1, "eclass": "\ud800")")), Contains("no JSON: ") && Contains("surrogate"));
   CHECK_THAT(read_error(node(R"("cost": 1, "eclass": "c", "children": ["n"])")), Contains("without a cycle"));
+}
+
+TEST_CASE("members that mean nothing may be of any depth and any kind", "[extract][dag]") {
+  const std::string deep = std::string(300000, '[') + std::string(300000, ']');
+  const std::string odd = R"("x": {"nodes": {"cost": [1, {"eclass": null}]}, "root_eclasses": 3})";
+  const auto named = read_egraph_json(
+      "g.json", "{\"deep\": " + deep + ", " + odd + R"(, "nodes": {"n": {"op": "f", "cost": 2, "y": [{"cost": 7}],
+      "children": [], "eclass": "c", "z": true}}, "root_eclasses": ["c"], "last": 1.5})");
+  REQUIRE(named.has_value());
+  CHECK(named->classes == std::vector<std::string>{"c"});
+  CHECK(solve_dag(named->problem)->cost == 2);
+}
+
+TEST_CASE("costs that add up to more than a number holds are refused", "[extract][dag]") {
+  const DagProblem problem{{{{1.7e308, {1}}}, {{1.7e308, {}}}}, {0}};
+  const auto solution = solve_dag(problem);
+  REQUIRE_FALSE(solution.has_value());
+  CHECK_THAT(print_error(solution.error()), Catch::Contains("add up"));
 }
 
 TEST_CASE("cyclic e-graphs of the corpora never get a cyclic answer", "[extract][dag]") {

@@ -33,7 +33,7 @@ struct DagOptions {
 };
 
 enum class DagStop {
-  kProved,     ///< nothing cheaper exists
+  kProved,     ///< nothing is cheaper, by more than 1e-10 of the cost: sums in other orders differ by less
   kTime,       ///< the seconds were over
   kCancelled,  ///< the caller said so
 };
@@ -41,7 +41,7 @@ enum class DagStop {
 struct DagSolution {
   std::vector<std::int32_t> choice;  ///< of each class: the number of its node, -1 where no root needs it
   double cost = 0;                   ///< sum over the chosen nodes, each paid once
-  double bound = 0;                  ///< no acyclic choice costs less
+  double bound = 0;                  ///< no acyclic choice costs less; the cost itself where that is proved
   DagStop stop = DagStop::kTime;
   double seconds = 0;
 };
@@ -54,8 +54,8 @@ std::optional<std::uint32_t> underivable_root(const DagProblem& problem);
 /// @param problem  costs are finite and not negative; classes are named by their index.
 /// @returns the best choice found in time, and a bound that holds in any case. Without a limit that is reached the same
 ///          problem gives the same answer.
-/// Errors: a child or root that is no class, a cost that is negative or no number, no root, a root that has no acyclic
-/// derivation.
+/// Errors: a child or root that is no class, a cost that is negative or no number, costs that add up to more than a
+/// double holds, no root, a root that has no acyclic derivation.
 /// Source: dual ascent after Wong 1984, and cuts after Koch and Martin 1998, both for Steiner arborescences, with the
 /// loop formulas of Lin and Zhao 2004 as cuts.
 Result<DagSolution> solve_dag(const DagProblem& problem, const DagOptions& options = {});
