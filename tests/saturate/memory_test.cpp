@@ -147,19 +147,20 @@ TEST_CASE("saturation in less memory than it wants ends with what was found so f
   REQUIRE(subject.run().has_value());
   const std::int64_t wanted = failing.peak - before;
   std::size_t ended = 0;
-  for (int tenths = 1; tenths < 10; ++tenths) {
-    INFO(tenths << " tenths of " << wanted << " bytes");
-    failing.most = failing.held + (std::int64_t{1} << 20) + (wanted - (std::int64_t{1} << 20)) * tenths / 10;
+  constexpr int kParts = 40;
+  for (int parts = 1; parts < kParts; ++parts) {
+    INFO(parts << " of " << kParts << " parts of " << wanted << " bytes");
+    failing.most = failing.held + (std::int64_t{1} << 20) + (wanted - (std::int64_t{1} << 20)) * parts / kParts;
     auto result = subject.run();
     failing.most = INT64_MAX;
     if (!result) {
       CHECK(result.error().kind == ErrorKind::kResource);
-      CHECK(tenths < 5);  // not even the model
+      CHECK(parts < kParts / 2);  // not even the model
       continue;
     }
     ended += check_outcome(subject, *result) ? 1 : 0;
   }
-  CHECK(ended > 3);
+  CHECK(ended > kParts / 8);
 }
 
 }  // namespace fusewright::saturate
