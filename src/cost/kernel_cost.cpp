@@ -152,10 +152,10 @@ KernelCost kernel_cost(schedule::Fits& fits, const Schedule& schedule, const Dev
                        const std::vector<bool>& input_in_cache) {
   const Region& region = fits.region();
   KernelCost cost;
-  const double spills = spill_factor(schedule, device);
+  cost.spills = spill_factor(schedule, device);
   cost.launch = device.launch_seconds * static_cast<double>(schedule.resources.launches);
   const double again = schedule.resources.recomputed_units / device.unit_rate;
-  const double compute = (arithmetic_seconds(region, device) + again) * spills;
+  const double compute = (arithmetic_seconds(region, device) + again) * cost.spills;
 
   std::vector<double> bytes_at = traffic(region, device, input_in_cache);
   bytes_at.front() += static_cast<double>(schedule.resources.reread_bytes);
@@ -171,7 +171,7 @@ KernelCost kernel_cost(schedule::Fits& fits, const Schedule& schedule, const Dev
 
   std::string corrections;
   if (share < 0.999) corrections += fmt::format(", {:.0f} % of the machine used", 100 * share);
-  if (spills > 1) corrections += fmt::format(", {} values alive", schedule.resources.live_values);
+  if (cost.spills > 1) corrections += fmt::format(", {} values alive", schedule.resources.live_values);
   if (schedule.resources.recomputed_units > 0)
     corrections += fmt::format(", {:.3g} operations computed again", schedule.resources.recomputed_units);
   if (cost.launch >= std::max(cost.compute, cost.memory)) {

@@ -10,6 +10,7 @@
 #include "grouping.hpp"
 #include "plan_kernels.hpp"
 #include "siblings.hpp"
+#include "split.hpp"
 #include "windows.hpp"
 
 namespace fusewright::extract {
@@ -84,6 +85,10 @@ Result<Plan> plan_kernels(Graph given, const rule::RuleSet& rules, const cost::D
   if (options.fuse) {
     options.begin("improve");
     stopped = grouping.improve(options);
+    options.begin("split");
+    // However grouping ended: no kernel is left that costs more than its operators.
+    std::string split = split_kernels(graph, uses, facts, evaluator, grouping.kernels(), grouping.declined(), options);
+    if (stopped.empty()) stopped = std::move(split);
     options.begin("windows");
     if (stopped.empty())
       stopped = WindowSearch(graph, uses, facts, landmarks, device, evaluator, grouping.kernels(), grouping.declined(),

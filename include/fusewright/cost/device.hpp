@@ -54,7 +54,8 @@ struct KernelCost {
   double seconds = 0;
   double launch = 0, compute = 0, memory = 0;  ///< each already corrected; seconds = launch + max(compute, memory), and
                                                ///< what parts side by side on a CPU do not overlap
-  std::string explanation;                     ///< the binding term with its numbers
+  double spills = 1;        ///< times as long as compute would take if registers held all values that are alive at once
+  std::string explanation;  ///< the binding term with its numbers
 };
 
 /// Launch overhead plus the larger of work over rate and, for each level, bytes over bandwidth, corrected for
