@@ -36,6 +36,13 @@ bool rounds(const ops::OpInfo& info) {
   return info.scalar && kRounding.contains(*info.scalar);
 }
 
+/// Whether the elements of the result are elements of the first operand, or of several.
+bool moves(const ops::OpInfo& info) {
+  static const std::set<std::string> kIndexed = {"take", "take_along", "gather", "dynamic_slice",
+                                                 "dynamic_update_slice"};
+  return info.op_class == ops::OpClass::kMovement || kIndexed.contains(info.name);
+}
+
 /// Whether an operator is neither arithmetic nor exact, so that what it computes is known of it alone. A power may be a
 /// product.
 bool is_function(const ops::OpInfo& info) {
@@ -69,12 +76,11 @@ std::string function_that_differs(const ops::OpTable& table, const Term& from, c
   for (const std::string& name : after)
     if (!before.contains(name)) return name;
   const Term* root = &from;
-  const auto moves = [&](const Term& term) {
+  const auto is_move = [&](const Term& term) {
     const bool one = term.kind == Term::Kind::kApply && term.ops.size() == 1 && !term.args.empty();
-    return one &&
-           (table[term.ops[0]].op_class == ops::OpClass::kMovement || table[term.ops[0]].scalar == ops::ScalarOp::kNeg);
+    return one && (moves(table[term.ops[0]]) || table[term.ops[0]].scalar == ops::ScalarOp::kNeg);
   };
-  while (moves(*root)) root = root->args.data();
+  while (is_move(*root)) root = root->args.data();
   if (root->kind != Term::Kind::kApply || root->ops.size() != 1 || has_special_number(*root)) return {};
   const ops::OpInfo& info = table[root->ops[0]];
   return is_function(info) && !after.contains(info.name) ? info.name : std::string();
@@ -111,7 +117,9 @@ class Roundings {
     const bool sign = !strict_ && (info.scalar == ops::ScalarOp::kNeg || info.scalar == ops::ScalarOp::kAbs);
     composite |= info.op_class == ops::OpClass::kComposite;
     narrows |= info.name == "convert" || info.name == "reduce_precision";
-    if (!args.empty() && (info.op_class == ops::OpClass::kMovement || sign || scales(info, term))) return args[0];
+    // Which elements an index picks is not told by its key: what surely is the same has indexed the same.
+    const bool move = strict_ ? info.op_class == ops::OpClass::kMovement : moves(info);
+    if (!args.empty() && (move || sign || scales(info, term))) return args[0];
     if (args.size() == 2 && commutes(info)) std::sort(args.begin(), args.end());
     std::string key = names(term) + "(";
     for (const std::string& arg : args) key += arg + ",";
@@ -166,21 +174,19 @@ class Roundings {
   bool strict_;
 };
 
-/// `dtype(x) == s32`
-bool asks_for_integers(const ops::Expr& expr) {
+/// `dtype(x) == s32`, `dtype(x) == pred`
+bool asks_for_no_float(const ops::Expr& expr) {
   if (expr.kind != ops::Expr::Kind::kBinary || expr.text != "==") return false;
   return std::ranges::any_of(expr.args, [](const ExprPtr& side) {
     const auto dtype = side->kind == ops::Expr::Kind::kName ? ops::dtype_from_name(side->text) : std::nullopt;
-    return dtype && ops::is_integer(*dtype);
+    return dtype && !ops::is_float(*dtype);
   });
 }
 
-/// Integers do not round, so what is said of them alone is exact.
+/// Integers and truth values do not round, so what is said of them alone is exact.
 bool may_be_float(const RewriteRule& rule, const RewriteVariant& variant, const PatternTypes& types) {
   for (const Guard& guard : rule.guards) {
-    if (guard.text.find("is_integer(") != std::string::npos || guard.text.find("pred") != std::string::npos ||
-        asks_for_integers(*guard.expr))
-      return false;
+    if (guard.text.find("is_integer(") != std::string::npos || asks_for_no_float(*guard.expr)) return false;
   }
   return std::ranges::any_of(variant.roots, [&](std::uint32_t root) {
     std::string name = variant.nodes[root].name.empty() ? "#" + std::to_string(root) : variant.nodes[root].name;
