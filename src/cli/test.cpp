@@ -24,6 +24,11 @@ nlohmann::ordered_json to_json(const driver::RuleTestResult& r) {
   return json;
 }
 
+/// Those without a name of their own are called after their rule.
+std::string named(const driver::RuleTestResult& r) {
+  return r.name.starts_with(r.rule + "/") ? r.name : r.rule + "/" + r.name;
+}
+
 Result<int> test(const TestArguments& args) {
   FW_TRY(const auto rules, driver::load_rules(args.rules, true));
   FW_TRY(const driver::Backend* backend, driver::find_backend("cpu"));
@@ -39,7 +44,7 @@ Result<int> test(const TestArguments& args) {
     if (args.json) continue;
     fmt::print("{} {:6} {}\n",
                r.passed ? paint(stdout, Colour::kGreen, "ok    ") : paint(stdout, Colour::kRed, "FAILED"),
-               r.reject ? "reject" : "test", r.name);
+               r.reject ? "reject" : "test", named(r));
     if (!r.reason.empty())
       fmt::print("              {}{}\n",
                  r.span.valid() ? fmt::format("{}:{}: ", r.span.source->name, line_column(r.span).line) : "", r.reason);

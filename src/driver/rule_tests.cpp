@@ -47,6 +47,15 @@ const rule::RewriteRule* rewrite_named(const rule::RuleSet& rules, const std::st
   return nullptr;
 }
 
+/// What each guard refused, to be put behind a reason.
+std::string refusals(const rule::RewriteRule& rule, const saturate::RuleTrace& trace) {
+  std::string text;
+  for (std::size_t g = 0; g < trace.refused.size(); ++g)
+    if (trace.refused[g] > 0)
+      text += fmt::format(": guard `{}` refused {} matches", rule.guards[g].text, trace.refused[g]);
+  return text;
+}
+
 Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const saturate::Saturated& saturated,
                    RuleTestResult& result) {
   const saturate::RuleTrace* trace = nullptr;
@@ -66,14 +75,13 @@ Status run_rewrite(const rule::RewriteRule& rule, const TestCase& test, const sa
     else if (test.because &&
              (trace == nullptr || *test.because >= trace->refused.size() || trace->refused[*test.because] == 0))
       result.reason = fmt::format("it did not fire, but not because of `{}`", rule.guards[*test.because].text);
+    else if (!test.because && trace != nullptr && std::ranges::any_of(trace->refused, [](auto n) { return n > 0; }))
+      result.reason = "its pattern matches" + refusals(rule, *trace);
     return {};
   }
   if (!result.fired) {
     result.reason = "the rule did not fire" + nothing;
-    if (trace != nullptr)
-      for (std::size_t g = 0; g < trace->refused.size(); ++g)
-        if (trace->refused[g] > 0)
-          result.reason += fmt::format(": guard `{}` refused {} matches", rule.guards[g].text, trace->refused[g]);
+    if (trace != nullptr) result.reason += refusals(rule, *trace);
     return {};
   }
   const egraph::EGraph& egraph = saturated.graph();

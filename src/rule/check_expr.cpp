@@ -37,6 +37,24 @@ const ops::FunctionSignature* find_function(const std::string& name) {
   return at == functions().end() ? nullptr : &*at;
 }
 
+/// The name in front of `= value`; the value itself where more than blanks stand between.
+Span key_span(const std::string& key, const Span& value) {
+  if (!value.valid()) return value;
+  const std::string_view before = std::string_view(value.source->text).substr(0, value.begin);
+  const auto trimmed = [](std::string_view text) {
+    return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);  // npos + 1 is 0
+  };
+  std::string_view left = trimmed(before);
+  if (!left.ends_with('=')) return value;
+  left.remove_suffix(1);
+  left = trimmed(left);
+  if (!left.ends_with(key)) return value;
+  Span span = value;
+  span.begin = static_cast<std::uint32_t>(left.size() - key.size());
+  span.end = static_cast<std::uint32_t>(left.size());
+  return span;
+}
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -283,7 +301,7 @@ class Lowering {
     }
     for (const auto& [key, value] : expr.named) {
       if (!contains(function.parameters, key)) {
-        c_.reports.error(value->span, expr.text + " has no parameter '" + key + "'",
+        c_.reports.error(key_span(key, value->span), expr.text + " has no parameter '" + key + "'",
                          did_you_mean(key, function.parameters));
       }
     }
@@ -335,22 +353,26 @@ class Lowering {
     for (auto& arg : out.args) arg = operand(arg, elementwise);
     std::set<std::string> given;
     std::size_t operands = given_operands(expr, info, given);
+    bool all_known = true;
     for (auto& [key, value] : out.named) {
       if (key == "..") {
         take_rest(info, value->text, value->span, given);
         continue;
       }
-      if (!given.insert(key).second) c_.reports.error(value->span, "'" + key + "' is given twice");
+      if (!given.insert(key).second) c_.reports.error(key_span(key, value->span), "'" + key + "' is given twice");
       const bool is_operand = is_operand_name(info, key);
       if (is_operand) ++operands;
-      if (!is_operand && find_attr(info, key) == nullptr) unknown_attr(info, key, value->span);
+      if (!is_operand && find_attr(info, key) == nullptr) {
+        unknown_attr(info, key, key_span(key, value->span));
+        all_known = false;
+      }
       value = operand(value, elementwise && is_operand);
     }
     if (!operand_count_fits(info, operands)) {
       c_.reports.error(expr.span,
                        info.name + " takes " + operand_count_text(info) + ", not " + std::to_string(operands));
     }
-    missing_attrs(info, given, expr.span);
+    if (all_known) missing_attrs(info, given, expr.span);  // one that is misspelt is not missing besides
     return share(std::move(out));
   }
 
@@ -359,7 +381,7 @@ class Lowering {
     const bool variadic = !info.operands.empty() && info.operands.back().variadic;
     const std::size_t count = expr.args.size();
     const std::size_t behind = variadic || count <= info.operands.size() ? 0 : count - info.operands.size();
-    if (behind > info.attrs.size()) return count;
+    if (behind > positional_attrs(info)) return count;
     for (std::size_t i = 0; i < behind; ++i) given.insert(info.attrs[i].name);
     return count - behind;
   }
@@ -371,7 +393,7 @@ class Lowering {
 
   void unknown_attr(const ops::OpInfo& info, const std::string& attr, const Span& span) {
     std::vector<std::string> known;
-    for (const auto& spec : info.attrs) known.push_back(spec.name);
+    for (std::size_t i = 0; i < positional_attrs(info); ++i) known.push_back(info.attrs[i].name);
     c_.reports.error(span, info.name + " has no attribute '" + attr + "'", attr_meant(attr, known));
   }
 
@@ -486,6 +508,12 @@ bool is_function(const std::string& name) {
 const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name) {
   const auto at = std::find_if(op.attrs.begin(), op.attrs.end(), [&](const auto& spec) { return spec.name == name; });
   return at == op.attrs.end() ? nullptr : &*at;
+}
+
+bool is_hidden_literal(const ops::AttrSpec& spec) { return spec.name.starts_with("literal_") && spec.fallback; }
+
+std::size_t positional_attrs(const ops::OpInfo& op) {
+  return static_cast<std::size_t>(std::ranges::find_if(op.attrs, is_hidden_literal) - op.attrs.begin());
 }
 
 const ops::OperandSpec* operand_at(const ops::OpInfo& op, std::size_t i) {

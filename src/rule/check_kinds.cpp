@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "fusewright/rule/check.hpp"
 #include "src/rule/checker.hpp"
@@ -84,6 +85,13 @@ const FunctionKinds* find_kinds(const std::string& name) {
   return at == table.end() ? nullptr : &*at;
 }
 
+/// Whether a list is one of extents or axes.
+bool holds_numbers(const Expr& list) {
+  static const std::set<std::string> functions = {"shape",     "broadcast_shape", "range", "invert", "all_axes",
+                                                  "normalize", "axes_except",     "plus",  "minus"};
+  return list.kind == Expr::Kind::kCall && functions.contains(list.text);
+}
+
 /// Works out what an expression can be; reports where none of it fits. Never narrower than what can come.
 class Kinds {
  public:
@@ -106,7 +114,7 @@ class Kinds {
       case Expr::Kind::kIndex:
         want(expr->args[0], kLists, "what an index is taken of");
         want(expr->args[1], kNumbers, "an index");
-        return kElements;
+        return holds_numbers(*expr->args[0]) ? kNumbers : kElements;
       case Expr::Kind::kSlice:
         want(expr->args[0], kLists, "what a range is taken of");
         for (std::size_t i = 1; i < expr->args.size(); ++i) want(expr->args[i], kNumbers, "the end of a range");
@@ -121,11 +129,12 @@ class Kinds {
     return kAnyKind;
   }
 
-  /// Reports an expression that can be none of these.
+  /// Reports an expression that can be none of these; it has no kind from there on, so that one slip is one error.
   KindSet want(const ExprPtr& expr, KindSet wanted, const std::string& role) {
     const KindSet is = of(expr);
-    if ((is & wanted) == 0 && is != 0) mismatch(*expr, is, role + " is " + kind_text(wanted), wanted);
-    return is;
+    if ((is & wanted) != 0 || is == 0) return is;
+    mismatch(*expr, is, role + " is " + kind_text(wanted), wanted);
+    return 0;
   }
 
   void mismatch(const Expr& expr, KindSet is, const std::string& rule, KindSet wanted) {
@@ -197,17 +206,18 @@ class Kinds {
     if ((a == kTensors && b == kLists) || (a == kLists && b == kTensors)) {
       const ExprPtr& list = a == kLists ? left : right;
       mismatch(*list, kLists, "the other operand of '" + op + "' is a tensor", kTensors | kNumbers);
-      return kTensors;
+      return 0;
     }
     if (op == "+" && ((a == kLists && b == kNumbers) || (a == kNumbers && b == kLists))) {
       mismatch(a == kNumbers ? *left : *right, kNumbers, "lists are joined with lists", kLists);
-      return kLists;
+      return 0;
     }
     return arithmetic(a, b, (kNumbers | (lists ? kLists | kTexts : 0)) & (a | b));
   }
 
   /// Of tensors where one can be there, else what numbers give.
   static KindSet arithmetic(KindSet a, KindSet b, KindSet otherwise) {
+    if (a == 0 || b == 0) return 0;
     if (a == kTensors || b == kTensors) return kTensors;
     const KindSet tensors = (a | b) & kTensors;
     return tensors | otherwise;
@@ -215,6 +225,7 @@ class Kinds {
 
   KindSet of_comparison(const Expr& expr, bool ordered) {
     const KindSet a = of(expr.args[0]), b = of(expr.args[1]);
+    if (a == 0 || b == 0) return 0;
     if (a == kTensors || b == kTensors) return kTensors;
     const KindSet allowed = kNumbers | kTensors;
     for (const auto& [arg, is] : {std::pair(expr.args[0], a), std::pair(expr.args[1], b)}) {
@@ -265,7 +276,7 @@ class Kinds {
         const KindSet is = want(expr.args[i], wanted, "operand" + name + " of " + info.name);
         all |= is;
         tensor |= is == kTensors;
-      } else if (i - info.operands.size() < info.attrs.size()) {
+      } else if (i - info.operands.size() < positional_attrs(info)) {
         const ops::AttrSpec& spec = info.attrs[i - info.operands.size()];
         if (of(expr.args[i]) == kTensors && (kinds_of(spec.kind) & kTensors) == 0) {
           c_.reports.error(expr.args[i]->span,

@@ -233,6 +233,10 @@ std::vector<std::string> check_targets(const ast::RuleDecl& decl, Reports& repor
 
 /// The operand specification that position `i` of an application falls under; null when there are too many.
 const ops::OperandSpec* operand_at(const ops::OpInfo& op, std::size_t i);
+/// Whether an attribute holds the number of a `~literal` of an operator's body: it cannot be written in rules.
+bool is_hidden_literal(const ops::AttrSpec& spec);
+/// The number of attributes that can be written, which are the first.
+std::size_t positional_attrs(const ops::OpInfo& op);
 const ops::AttrSpec* find_attr(const ops::OpInfo& op, const std::string& name);
 /// A literal as an attribute value, when the expression is one (numbers, text, lists of them, dtypes), else nothing.
 std::optional<ops::AttrValue> constant_attr(const ops::Expr& expr, ops::AttrKind kind);

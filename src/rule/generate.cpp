@@ -257,7 +257,7 @@ class BodyPattern {
     node.kind = PatternNode::Kind::kLiteral;
     node.span = span;
     node.literal.bind = spec.name;
-    if (spec.name.starts_with("literal_") && spec.fallback) {
+    if (is_hidden_literal(spec)) {
       node.literal.value = std::get<double>(*spec.fallback);
       node.literal.approximate = true;
       node.literal.tolerance = digit_tolerance(fmt::format("{}", node.literal.value));

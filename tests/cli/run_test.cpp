@@ -143,15 +143,17 @@ TEST_CASE("the same command gives the same audit and the same bits, with any num
 
 TEST_CASE("an operator that a rule file declares fuses with nothing rebuilt", "[cli]") {
   Scratch scratch;
-  scratch.write("rules/twice_tanh.fuse",
-                "/// A made-up activation.\nop bend(x) = tanh(x) * ~1.5 + x\n\n"
-                "/// Two bends in a row are told apart from everything else.\nfuse bends kernel(loop) {\n  match "
-                "(elementwise | movement | composite)+ as body\n"
-                "  test { x: f32[64]  match bend(x)  kernels 1 }\n  reject { x: f32[8, 8]  match reduce_sum(x, axes = "
-                "[0]) }\n}\n");
+  scratch.write(
+      "rules/twice_tanh.fuse",
+      "/// A made-up activation.\nop bend(x) = tanh(x) * ~1.5 + x\n\n"
+      "/// Two bends in a row are told apart from everything else.\nfuse bends kernel(loop) {\n  match "
+      "(elementwise | movement | composite)+ as body\n"
+      "  test alone { x: f32[64]  match bend(x)  kernels 1 }\n  reject { x: f32[8, 8]  match reduce_sum(x, axes = "
+      "[0]) }\n}\n");
   const Ran tested = run("test " + scratch.file("rules"));
   INFO(tested.out << tested.err);
   CHECK(tested.code == 0);
+  CHECK(tested.out == "ok     test   bends/alone\nok     reject bends/2\n2 passed, 0 failed\n");
   const std::string model = scratch.write(
       "m.hlo", module_of("  x = f32[64,64] parameter(0)\n  t = f32[64,64] tanh(x)\n  k = f32[] constant(1.5)\n"
                          "  kb = f32[64,64] broadcast(k), dimensions={}\n  m = f32[64,64] multiply(t, kb)\n"

@@ -283,6 +283,23 @@ rewrite sum-of-sums exactness(reassociating) {
   CHECK(results[1].reason.find("its pattern matches: 1 of its matches came to nothing") != std::string::npos);
 }
 
+TEST_CASE("a reject that names no guard fails where the pattern matches and a guard refuses", "[driver]") {
+  const ExampleFile file(R"(
+/// Source: none.
+rewrite absolute-of-two exactness(bitexact) {
+  match exp(abs(x))
+  where rank(x) == 2
+  to exp(max(x, -x))
+  test { x: f32[2, 2]  match exp(abs(x)) }
+  reject no-reason { x: f32[2]  match exp(abs(x)) }
+  reject no-match { x: f32[2]  match exp(sign(x)) }
+}
+)");
+  std::vector<std::string> reasons;
+  for (const auto& result : results_of(file)) reasons.push_back(result.reason);
+  CHECK(reasons == std::vector<std::string>{"", "its pattern matches: guard `rank(x) == 2` refused 1 matches", ""});
+}
+
 TEST_CASE("an example of a fuse rule shows a kernel that the rule admits and its template takes", "[driver]") {
   const ExampleFile file(R"(
 /// One kernel, and not the rule's: there is no sum.
