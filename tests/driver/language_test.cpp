@@ -112,7 +112,7 @@ bool makes_symbol(const ops::OpTable& table, const rule::ExprPtr& expr) {
 /// Searches the rewrites of a block for counterexamples; those that make an operator without a body are left out, for
 /// their right side has no value. Gives the number of those searched.
 int check_not_refuted(const std::string& text) {
-  // The solver spends minutes on the quotient by a root of symbols, to no avail.
+  // The solver was at it for ten minutes without a verdict.
   static const std::set<std::string> kLong = {"conv-statistics"};
   const ExampleFile file(text);
   const auto rules = rules_of(file);
