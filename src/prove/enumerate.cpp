@@ -25,6 +25,16 @@ const std::vector<double>& splat_values() {
   return kValues;
 }
 
+/// Numbers about those that the rule names: where guards on a value may begin, end or hold at all.
+std::vector<double> numbers_near(const std::vector<double>& named) {
+  std::vector<double> out;
+  for (const double n : named)
+    for (const double v : {n, -n, n - 1, n + 1, std::sqrt(std::fabs(n)), -std::sqrt(std::fabs(n))})
+      if (std::ranges::find(splat_values(), v) == splat_values().end() && std::ranges::find(out, v) == out.end())
+        out.push_back(v);
+  return out;
+}
+
 bool holds_number(ops::DType dtype, double value) {
   if (ops::is_float(dtype)) return true;
   if (value != std::floor(value) || std::signbit(value) != (value < 0)) return false;
@@ -57,6 +67,7 @@ class Enumerator {
         table_(terms.table),
         variant_(terms.variant),
         space_(terms.space),
+        near_(numbers_near(terms.space.constants)),
         visit_(visit),
         roles_(roles_of(terms.rule)),
         guards_(terms.table, terms.rule, terms.variant),
@@ -168,9 +179,14 @@ class Enumerator {
   void splat(const std::string& name, const Type& type, const Then& then) {
     const bool fresh = !guards_.knows(name);
     if (fresh) guards_.know(name, type);
-    std::size_t passed = 0;
-    for (const double value : splat_values()) {
-      if (!holds_number(type.dtype, value)) continue;
+    std::size_t passed = 0, passed_near = 0;
+    std::vector<double> values = splat_values();
+    const std::size_t table = values.size();
+    values.insert(values.end(), near_.begin(), near_.end());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      constexpr std::size_t kMostNear = 6;
+      const double value = values[i];
+      if (!holds_number(type.dtype, value) || passed_near == kMostNear) continue;
       const bool further = passed >= space_.numbers;
       if (further && further_) break;
       if (terms_.work == 0) stopped_ = true;
@@ -179,6 +195,7 @@ class Enumerator {
       guards_.know_number(name, value);
       if (guards_.hold()) {
         ++passed;
+        passed_near += i >= table ? 1 : 0;
         further_ = further_ || further;
         with({.kind = Kind::kNumber, .type = type, .name = name, .number = value}, then);
         if (further) further_ = false;
@@ -436,6 +453,7 @@ class Enumerator {
   const ops::OpTable& table_;
   const rule::RewriteVariant& variant_;
   const Space& space_;
+  const std::vector<double> near_;  // see numbers_near
   const Visit& visit_;
   std::map<std::string, Role> roles_;
   EarlyGuards guards_;

@@ -12,7 +12,7 @@ const std::vector<Level>& levels() {
   static const std::vector<Level> kLevels = [] {
     using enum DType;
     const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes(),
-                             others = {kF16, kBF16, kF64, kS8, kU8};
+                             others = {kF16, kBF16, kF64, kS8, kU8, kS32};
     const std::vector<std::int64_t> from_zero = {0, 1, 2, 3}, to_three = {1, 2, 3}, to_two = {1, 2}, two = {2};
     return std::vector<Level>{
         {"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},

@@ -165,7 +165,9 @@ Result<Values> rounds_at_once(const Leaves& leaves, const rule::Exactness& exact
     Specials s = special_values(leaves.types[l].dtype, exactness, l >= leaves.parameters, magnitudes);
     pairs.push_back(s.finite);
     append(pairs.back(), s.infinite);
+    append(pairs.back(), s.near);
     alone.push_back(pairs.back());
+    append(alone.back(), s.many);
     append(alone.back(), s.beyond);
     append(alone.back(), s.extreme);
     threes.push_back(std::move(s.telling));

@@ -75,6 +75,38 @@ void add_ties(const ops::FloatFormat& format, Specials& out) {
 /// Formats with room for products of a large number with a few moderate ones.
 constexpr int kWideExponent = 8;
 
+/// See Specials::many and ::near.
+void add_many(DType dtype, const rule::Exactness& exactness, Specials& out) {
+  const auto format = ops::float_format(dtype);
+  const bool wide =
+      exactness.has(rule::ExactnessClass::kApproximate) && format && format->exponent_bits >= kWideExponent;
+  // Zeros, infinities and subnormal numbers are tried elsewhere; a product of a few that is regrouped does not
+  // overflow.
+  const auto fits = [&](double v) {
+    const double size = std::fabs(v);
+    if (exactness.bitexact()) return size > 0 && size <= format->greatest();
+    return size >= format->least_normal() && (wide || size * size * size <= format->greatest());
+  };
+  constexpr int kByte = 8;
+  if (ops::bit_width(dtype) == kByte) {
+    ops::Tensor byte = *ops::make_tensor(dtype, {1});
+    for (int bits = 0; bits < 1 << kByte; ++bits) {
+      *reinterpret_cast<std::uint8_t*>(byte.mutable_data()) = static_cast<std::uint8_t>(bits);
+      const Special value{ops::get_double(byte, 0), ops::get_int(byte, 0)};
+      if (!ops::is_float(dtype) || fits(value.number)) out.many.push_back(value);
+    }
+    return;
+  }
+  if (!format) return;
+  for (int exponent = -24; exponent <= (wide ? 24 : 7); ++exponent)
+    for (const double leading : {1.37, 1.83}) {
+      const double v = leading * ops::power_of_two(exponent);
+      if (fits(v)) add(out.many, {v, -v});
+    }
+  if (!wide) return;
+  add(out.near, {17, -17, 100, 1000, 1000.001, 1e5});
+}
+
 /// For rules that are not bit-exact. Extremes by twos and threes only where nothing may be regrouped, which might
 /// overflow on the way.
 void add_extremes(const ops::FloatFormat& format, const rule::Exactness& exactness, Specials& out) {
@@ -109,13 +141,10 @@ std::set<double> magnitudes_in(const graph::Graph& left, const graph::Graph& rig
   return out;
 }
 
-Specials special_values(DType dtype, const rule::Exactness& exactness, bool weight,
+namespace {
+
+Specials special_floats(DType dtype, const rule::Exactness& exactness, bool weight,
                         const std::set<double>& magnitudes) {
-  if (dtype == DType::kPred) {
-    const std::vector<Special> both = {{0, 0}, {0, 1}};
-    return {both, {}, {}, {}, both, both};
-  }
-  if (!ops::is_float(dtype)) return special_integers(dtype, magnitudes);
   Specials out;
   const ops::FloatFormat e = *ops::float_format(dtype);
   const bool any = exactness.bitexact() || !weight;
@@ -146,6 +175,20 @@ Specials special_values(DType dtype, const rule::Exactness& exactness, bool weig
     add(out.beyond, {v, -v, magnitude, -magnitude});
     if (exactness.bitexact()) add(out.beyond, {magnitude * e.next_to_one(), -magnitude * e.next_to_one()});
   }
+  return out;
+}
+
+}  // namespace
+
+Specials special_values(DType dtype, const rule::Exactness& exactness, bool weight,
+                        const std::set<double>& magnitudes) {
+  if (dtype == DType::kPred) {
+    const std::vector<Special> both = {{0, 0}, {0, 1}};
+    return {both, {}, {}, {}, both, both, {}, {}};
+  }
+  Specials out =
+      ops::is_float(dtype) ? special_floats(dtype, exactness, weight, magnitudes) : special_integers(dtype, magnitudes);
+  add_many(dtype, exactness, out);
   return out;
 }
 

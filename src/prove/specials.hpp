@@ -25,6 +25,10 @@ struct Specials {
   std::vector<Special> extreme;  ///< with squares or exponentials beyond the format: alone
   std::vector<Special> telling;  ///< those of all of them that are tried by threes
   std::vector<Special> fewest;   ///< and where there are many operands
+  /// All that there are of eight bits; of wider floats some of each magnitude. Alone, where each element is computed by
+  /// itself: it is cheap there.
+  std::vector<Special> many;
+  std::vector<Special> near;  ///< large and nearly equal: in pairs, where each element is computed by itself
 };
 
 /// Magnitudes of the constants of one element in both sides, zero aside.

@@ -90,6 +90,8 @@ interpret::BoundOptions bound_options(const rule::Exactness& exactness) {
   options.excess_precision = exactness.has(rule::ExactnessClass::kExcessPrecision) ||
                              exactness.has(rule::ExactnessClass::kContracting) ||
                              exactness.has(rule::ExactnessClass::kFactoring);
+  options.reassociating =
+      !exactness.has(rule::ExactnessClass::kApproximate) || exactness.has(rule::ExactnessClass::kReassociating);
   options.approximate = exactness.has(rule::ExactnessClass::kApproximate) ? exactness.rtol : 0;
   return options;
 }
@@ -320,6 +322,9 @@ Result<std::optional<Difference>> find_difference(const Sides& given) {
   const auto every = [](const ops::OpInfo&) { return true; };
   FW_TRY(const Graph left, graph::expand_composites(with_parameters(given.left, given.weights), every));
   FW_TRY(const Graph right, graph::expand_composites(with_parameters(given.right, given.weights), every));
+  for (const graph::NodeId id : right.entry_computation().nodes)
+    if (right.info(id).op_class == ops::OpClass::kUninterpreted)
+      return fail(fmt::format("the right side has '{}', an operator without a body", right.info(id).name));
   const Sides sides{left, right, {}, given.exactness, given.evaluated, given.tried};
   const Leaves leaves(given.left, given.weights);
   if (!has_elements(left)) return std::nullopt;  // their types are what is left to compare, and were

@@ -441,6 +441,55 @@ TEST_CASE("every integer of four bits is tried", "[prove]") {
   CHECK(holds(rule + "dtype(x) == u4, dtype(y) == f8e4m3fn  to x }"));
 }
 
+TEST_CASE("every value of eight bits is tried where each element is computed by itself", "[prove]") {
+  CHECK(refuted("rewrite r { match div(x, 10) where dtype(x) == u8 to u8(div(u32(x) * 103, 1024)) }"));
+  CHECK(sure(verdict_of("rewrite r { match div(x, 10) where dtype(x) == u8 to u8(div(u32(x) * 205, 2048)) }")));
+  CHECK(refuted(
+      "rewrite r { match floor(convert(x, dtype = f32) * 0.1) where dtype(x) == u8 to floor(f32(x) * 0.0985) }"));
+}
+
+TEST_CASE("constants about the numbers that guards name are tried", "[prove]") {
+  CHECK(refuted("rewrite r { match x * c where splat(c), abs(value(c)) == 1, dtype(x) == f32 to x }"));
+  CHECK(refuted("rewrite r { match x * c where splat(c), value(c) * value(c) == 4, dtype(x) == f32 to x + x }"));
+  CHECK(
+      refuted("rewrite r { match x * c where splat(c), floor(value(c)) == value(c), value(c) > 0, value(c) < 20,"
+              "  dtype(x) == f32 to select(c > 16, x, x * c) }"));
+  CHECK(sure(verdict_of("rewrite r { match x * c where splat(c), value(c) == -1, is_float(x) to -x }")));
+  CHECK(sure(verdict_of("rewrite r { match x * c where splat(c), value(c) == 37.5, is_float(x) to c * x }")));
+}
+
+TEST_CASE("what another formula loses at moderate numbers and between near ones counts", "[prove]") {
+  for (const char* rule : {"match logistic(-x) where dtype(x) == f32 to 1 - logistic(x)",
+                           "match log1p(exp(x)) where dtype(x) == f32 to log(1 + exp(x))",
+                           "match exp(x - y) where dtype(x) == f32 to exp(x) / exp(y)",
+                           "match (x - y) * (x + y) where dtype(x) == f32, shape(x) == shape(y) to x * x - y * y",
+                           "match 1 / (x * (x + 1)) where dtype(x) == f32 to 1 / x - 1 / (x + 1)"}) {
+    INFO(rule);
+    CHECK(refuted(std::string("rewrite r exactness(approximate(1e-3)) { ") + rule + " }"));
+  }
+  CHECK(
+      sure(verdict_of("rewrite r exactness(approximate(1e-3)) { match 1 / (1 + exp(-x)) where dtype(x) == f32"
+                      "  to logistic(x) }")));
+}
+
+TEST_CASE("integers of 32 bits are tried where all dtypes are too many", "[prove]") {
+  const auto verdicts =
+      prove(rules_of("rewrite r exactness(reassociating) {"
+                     "  match reduce_sum(div(reduce_sum(x, axes = a) as sum, c) as scaled, axes = b)"
+                     "  where splat(c), value(c) > 0, bits(x) >= 32, shape(sum) == shape(scaled)"
+                     "  to scaled(reduce_sum(x, axes = a + permute(axes_except(x, a), b)), value(c)) }"),
+            {});
+  REQUIRE(verdicts.has_value());
+  CHECK(verdicts->at(0).kind == Kind::kRefuted);
+}
+
+TEST_CASE("an operator without a body on the right side leaves a rule undecided", "[prove]") {
+  const Verdict verdict =
+      verdict_of("op vendor(x)\nrewrite r { match exp(exp(x)) where dtype(x) == f32 to vendor(x) }");
+  CHECK(verdict.kind == Verdict::Kind::kUndecided);
+  CHECK_THAT(verdict.reason, Catch::Contains("'vendor', an operator without a body"));
+}
+
 TEST_CASE("numbers that a guard refuses make no terms", "[prove]") {
   const std::string rule = "rewrite r { match x * c  where is_float(x), splat(c), value(c) == 1";
   const Verdict v = verdict_of(rule + "  to x }");
