@@ -14,7 +14,7 @@ const std::vector<Level>& levels() {
     const std::vector<DType> kinds = {kF32, kS32, kPred}, one = {kF32}, all = all_dtypes(),
                              others = {kF16, kBF16, kF64, kS8, kU8, kS32};
     const std::vector<std::int64_t> from_zero = {0, 1, 2, 3}, to_three = {1, 2, 3}, to_two = {1, 2}, two = {2};
-    return std::vector<Level>{
+    std::vector<Level> levels = {
         {"rank 0", 0, {{to_three, all}, {to_two, all}, {two, all}, {two, kinds}, {two, one}}},
         {"rank 1",
          1,
@@ -58,14 +58,22 @@ const std::vector<Level>& levels() {
           {two, one, {{1, 2, 2, 2}}, false, true},
           {two, one, {{1, 2, 2, 2}}, false, true, true}}},
         {"rank 2", 2, {{to_two, one, {{1, 2}, {2, 1}}, true, true, true, true}}, true},
+    };
+    const auto narrow = [](const auto& extents, const auto& dtypes, std::vector<Shape> shapes) {
+      return Tier{extents, dtypes, std::move(shapes), false, true, true};
+    };
+    const std::vector<DType> few = {kBF16, kS32};
+    levels.push_back(
         {"rank 2",
          2,
-         {{to_two, others, {{2, 1}, {2, 2}}, false, true, true}, {two, others, {{2, 2}}, false, true, true}},
-         true},
+         {narrow(to_two, others, {{2, 1}, {2, 2}}), narrow(two, others, {{2, 2}}), narrow(two, few, {{2, 2}})},
+         true});
+    levels.push_back(
         {"rank 3",
          3,
-         {{to_two, others, {{1, 2, 2}}, false, true, true}, {two, others, {{1, 2, 2}}, false, true, true}},
-         true}};
+         {narrow(to_two, others, {{1, 2, 2}}), narrow(two, others, {{1, 2, 2}}), narrow(two, few, {{1, 2, 2}})},
+         true});
+    return levels;
   }();
   return kLevels;
 }
