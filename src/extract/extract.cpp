@@ -1,7 +1,6 @@
 #include "fusewright/extract/extract.hpp"
 
 #include <algorithm>
-#include <future>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "bound.hpp"
 #include "fusewright/egraph/explain.hpp"
 #include "fusewright/plan/sources.hpp"
+#include "fusewright/support/beside.hpp"
 #include "memory.hpp"
 #include "plan_kernels.hpp"
 
@@ -195,12 +195,12 @@ Result<graph::Graph> primitive(graph::Graph graph) {
 }
 
 /// What is known of the model without a plan.
-struct Beside {
+struct WithoutPlan {
   double bound = 0;  // seconds
   Unfused unfused;
 };
-Result<Beside> beside_plan(const ExtractInput& input) {
-  Beside out;
+Result<WithoutPlan> find_without_plan(const ExtractInput& input) {
+  WithoutPlan out;
   out.bound = lower_bound(input.imported, input.device);
   FW_TRY(graph::Graph source, primitive(input.source));
   FW_TRY(out.unfused, unfused(std::move(source), input.device));
@@ -223,7 +223,7 @@ Result<plan::Plan> plan_unfused(const graph::Graph& source, const cost::Device& 
 }
 
 Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& options) {
-  std::future<Result<Beside>> beside = std::async(std::launch::async, [&] { return beside_plan(input); });
+  auto without_plan = beside([&] { return find_without_plan(input); });
   options.begin("choose nodes");
   const egraph::Selection selection = select_nodes(input.imported, input.device);
   std::map<std::string, ENodeId> chosen;
@@ -245,7 +245,7 @@ Result<plan::Plan> extract(const ExtractInput& input, const FusionOptions& optio
   }
   add_reasons(input, plan);
   options.begin("bound");
-  FW_TRY(const Beside found, beside.get());
+  FW_TRY(const WithoutPlan found, without_plan.get());
   set_bound(plan, found.bound);
   plan.unfused_kernels = found.unfused.kernels;
   plan.unfused_bytes = found.unfused.bytes;

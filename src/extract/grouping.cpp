@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fusewright/support/check.hpp"
+#include "fusewright/support/distinct.hpp"
 
 namespace fusewright::extract {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -13,11 +12,6 @@
 #include "ranks.hpp"
 
 namespace fusewright::extract {
-
-inline void sort_distinct(std::vector<std::uint32_t>& numbers) {
-  std::ranges::sort(numbers);
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
-}
 
 /// A partition in the making. Groups are numbered; merged ones die.
 class Grouping {

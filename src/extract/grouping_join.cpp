@@ -1,5 +1,7 @@
 #include "grouping.hpp"
 
+#include "fusewright/support/distinct.hpp"
+
 namespace fusewright::extract {
 
 bool Grouping::try_join(std::uint32_t a, std::uint32_t b) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "fusewright/support/distinct.hpp"
+
 namespace fusewright::extract {
 
 namespace {
@@ -330,9 +332,7 @@ bool WindowSearch::build(const std::vector<std::uint32_t>& ids, Window& w) {
       if (!is_number(n)) all.emplace_back(uses_.position(n), n);
     w.seconds += seconds(kernels_[id]);
   }
-  std::ranges::sort(all);
-  const auto twice = std::ranges::unique(all);
-  all.erase(twice.begin(), twice.end());
+  sort_distinct(all);
   if (all.size() > kNodes) return false;
   Operands operands(all.size());
   for (std::uint32_t i = 0; i < all.size(); ++i) {

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <set>
 
+#include "fusewright/support/distinct.hpp"
+
 namespace fusewright::plan {
 
 using graph::Graph;
@@ -22,13 +24,6 @@ std::vector<bool> constant_nodes(const Graph& graph) {
         std::ranges::all_of(node.operands, [&](Value v) { return !v.valid() || constant[v.node.index]; });
   }
   return constant;
-}
-
-template <class T>
-void sort_distinct(std::vector<T>& all) {
-  std::ranges::sort(all);
-  const auto twice = std::ranges::unique(all);
-  all.erase(twice.begin(), twice.end());
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace fusewright::prove {
 /// Dtypes that a rule names, of those that the evaluator computes on.
 std::vector<ops::DType> dtypes_in(const rule::RewriteRule& rule);
 
-/// The first few numbers in the conditions of a rule.
+/// The first four numbers of a rule: in its conditions, then in its right sides.
 std::vector<double> constants_in(const rule::RewriteRule& rule);
 
 /// Numbers of a rule, the smallest few, that may be extents and are beyond those that are always tried.

@@ -18,18 +18,10 @@ using Ints = std::vector<std::int64_t>;
 
 namespace {
 
-struct Model {
-  graph::Graph graph = graph::make_graph(library().table, "m");
-  graph::Builder builder{graph, graph.entry};
-
+struct Model : tests::GraphInTheMaking {
   Value in(Ints dims) {
     return builder.parameter(ops::Type::tensor(DType::kF32, ops::Shape(dims.begin(), dims.end())),
                              "x" + std::to_string(graph.inputs.size()));
-  }
-  Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
-    const auto made = builder.add(name, std::move(operands), attrs);
-    REQUIRE(made.has_value());
-    return *made;
   }
   plan::Plan plan(std::vector<Value> results) {
     builder.set_results(std::move(results));

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "fusewright/cost/device.hpp"
+#include "fusewright/graph/graph.hpp"
 #include "fusewright/rule/check.hpp"
 #include "tests/main/paths.hpp"
 
@@ -26,5 +27,17 @@ inline const cost::Device& device(const std::string& name) {
   }
   return known.at(name);
 }
+
+/// Over the operators of the built-in rules.
+struct GraphInTheMaking {
+  graph::Graph graph = graph::make_graph(library().table, "m");
+  graph::Builder builder{graph, graph.entry};
+
+  graph::Value op(const std::string& name, std::vector<graph::Value> operands, const ops::Attrs& attrs = {}) {
+    const auto made = builder.add(name, std::move(operands), attrs);
+    REQUIRE(made.has_value());
+    return *made;
+  }
+};
 
 }  // namespace fusewright::tests

@@ -16,18 +16,10 @@ namespace {
 
 constexpr std::int64_t kExtent = 256, kBytes = kExtent * kExtent * 4;
 
-struct Model {
-  graph::Graph graph = graph::make_graph(library().table, "m");
-  graph::Builder builder{graph, graph.entry};
-
+struct Model : tests::GraphInTheMaking {
   Value in() {
     return builder.parameter(ops::Type::tensor(ops::DType::kF32, ops::Shape{kExtent, kExtent}),
                              "x" + std::to_string(graph.inputs.size()));
-  }
-  Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
-    const auto made = builder.add(name, std::move(operands), attrs);
-    REQUIRE(made.has_value());
-    return *made;
   }
   Value dot(Value a, Value b) { return op("dot", {a, b}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}}); }
   plan::Plan plan(bool fuse, const cost::Device& on = device("x86-avx512")) const {

@@ -13,9 +13,7 @@ using tests::library;
 
 namespace {
 
-struct Model {
-  graph::Graph graph = graph::make_graph(library().table, "m");
-  graph::Builder builder{graph, graph.entry};
+struct Model : tests::GraphInTheMaking {
   Value x = in(), y = in();
 
   Value in() {
@@ -24,11 +22,6 @@ struct Model {
   Value number(double value) {
     const Value scalar = builder.constant(ops::scalar_tensor(DType::kF32, value));
     return *builder.align_to(scalar, {8, 4});
-  }
-  Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
-    const auto made = builder.add(name, std::move(operands), attrs);
-    REQUIRE(made.has_value());
-    return *made;
   }
   /// Of the producers of these values, which are stored.
   extract::Signature signature(const std::vector<Value>& nodes, const std::vector<Value>& stored) {

@@ -14,19 +14,12 @@ using tests::library;
 namespace {
 
 /// Models in which many values are alive at once.
-struct Model {
-  graph::Graph graph = graph::make_graph(library().table, "m");
-  graph::Builder builder{graph, graph.entry};
+struct Model : tests::GraphInTheMaking {
   ops::Shape shape;
 
   explicit Model(std::int64_t elements) : shape{elements} {}
   Value in() {
     return builder.parameter(ops::Type::tensor(ops::DType::kF32, shape), "x" + std::to_string(graph.inputs.size()));
-  }
-  Value op(const std::string& name, std::vector<Value> operands, const ops::Attrs& attrs = {}) {
-    const auto made = builder.add(name, std::move(operands), attrs);
-    REQUIRE(made.has_value());
-    return *made;
   }
   Value fold(const std::vector<Value>& values) {
     Value sum = values.front();
