@@ -9,8 +9,6 @@
 namespace fusewright::egraph {
 namespace {
 
-constexpr std::uint32_t kNoSlot = 0xffffffffU;
-
 enum ReasonCode : std::uint32_t { kGivenCode = 0, kCongruenceCode = 1, kSwappedCode = 2, kFirstApplication = 3 };
 
 std::uint32_t code_of(Reason reason) {
@@ -31,7 +29,7 @@ EGraph::EGraph(std::shared_ptr<const ops::OpTable> table, EGraphOptions options)
   for (std::size_t i = 0; i < table_->size(); ++i) commutes_[i] = (*table_)[OpId(i)].commutative ? 1 : 0;
   source_sets_.emplace_back();
   // Class 0 stands for operands that are left out, so that operand lists need no special case.
-  create(OpId(table_->size() + 1), intern(ops::Attrs()), {}, {}, intern(ops::Type()), false, 0);
+  create({OpId(table_->size() + 1), intern(ops::Attrs()), intern(ops::Type()), false, 0}, {}, {});
   facts_of_[0] = Facts::constant();
   live_ = 0;
   classes_alive_ = 0;
@@ -64,13 +62,17 @@ ENodeId EGraph::add(OpId op, AttrsId attrs, std::span<const EClassId> operands, 
   for (std::size_t i = 0; i < operands.size(); ++i) scratch_[i] = EClassId(find_index(operands[i].index));
   const bool commutes = op.index < commutes_.size() && commutes_[op.index] != 0;
   const std::uint32_t hash = hash_key(op, attrs, scratch_, commutes);
+  // A node cannot be there if a class it reads has no reader; it is worth asking of classes made just now.
+  const bool unread = std::ranges::any_of(
+      scratch_, [&](EClassId c) { return c.index + 4 > nodes_.size() && c != none() && uses_[c.index].count == 0; });
   const std::uint32_t found =
-      hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, op, attrs, scratch_, type); });
+      unread ? NodeTable::kNone
+             : hashcons_.find(hash, [&](std::uint32_t node) { return same_key(node, op, attrs, scratch_, type); });
   if (found != NodeTable::kNone) {
     if (options_.record && current_.valid()) note_difference(found, operands);
     return ENodeId(found);
   }
-  return create(op, attrs, scratch_, operands, type, commutes, hash);
+  return create({op, attrs, type, commutes, hash}, scratch_, operands);
 }
 
 void EGraph::note_difference(std::uint32_t node, std::span<const EClassId> operands) {
@@ -93,7 +95,10 @@ ENodeId EGraph::lookup(OpId op, AttrsId attrs, std::span<const EClassId> operand
 std::uint32_t EGraph::prefetch_slot(OpId op, AttrsId attrs, std::span<const EClassId> operands) const {
   std::array<EClassId, 4> canonical;
   if (operands.size() > canonical.size()) return 0;
-  for (std::size_t i = 0; i < operands.size(); ++i) canonical[i] = find(operands[i]);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    canonical[i] = find(operands[i]);
+    __builtin_prefetch(&uses_[canonical[i].index]);
+  }
   const bool commutes = op.index < commutes_.size() && commutes_[op.index] != 0;
   const std::uint32_t hash = hash_key(op, attrs, std::span(canonical.data(), operands.size()), commutes);
   hashcons_.prefetch(hash);
@@ -104,8 +109,8 @@ ENodeId EGraph::add_result(EClassId pack, std::uint32_t k, TypeId type) {
   return add(result_op(), AttrsId(k), std::span(&pack, 1), type);
 }
 
-ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
-                       TypeId type, bool commutes, std::uint32_t hash) {
+ENodeId EGraph::create(const NewNode& made, std::span<const EClassId> operands, std::span<const EClassId> original) {
+  const auto& [op, attrs, type, commutes, hash] = made;
   const bool knows = facts_.may_know(op) || op == result_op();
   const Fact fact = knows ? fact_of(op, attrs, operands) : Fact();
   make_room(operands.size());
@@ -120,20 +125,10 @@ ENodeId EGraph::create(OpId op, AttrsId attrs, std::span<const EClassId> operand
   uses_.push_back({});
   operands_.append(operands.begin(), operands.end());
   for (const EClassId c : operands) {
-    const auto slot = static_cast<std::uint32_t>(slots_.size());
-    if (c == none()) {  // nobody ever asks who leaves an operand out
-      slots_.push_back({slot, id});
-      continue;
-    }
     Uses& uses = uses_[c.index];
-    if (uses.last == kNoSlot) {
-      slots_.push_back({slot, id});
-    } else {
-      slots_.push_back({slots_[uses.last].next, id});
-      slots_[uses.last].next = slot;
-    }
-    uses.last = slot;
-    ++uses.count;
+    const bool asked = c != none();  // nobody ever asks who leaves an operand out
+    slots_.push_back({asked ? std::exchange(uses.last, static_cast<std::uint32_t>(slots_.size())) : kNoSlot, id});
+    if (asked) ++uses.count;
   }
   if (options_.record) {
     operands_.append(original.begin(), original.end());
@@ -205,16 +200,13 @@ EGraph::Union EGraph::unite(EClassId a, EClassId b, Reason reason) {
   Uses& kept = uses_[winner];
   const Uses lost = uses_[loser];
   kept.terms += lost.terms;
-  if (lost.count > 0) {
-    std::uint32_t slot = lost.last;
-    do {
-      slot = slots_[slot].next;
-      if (!nodes_[slots_[slot].node].dead) stale_.push_back(slots_[slot].node);
-    } while (slot != lost.last);
-    if (kept.count > 0) std::swap(slots_[kept.last].next, slots_[lost.last].next);
-    kept.last = lost.last;
-    kept.count += lost.count;
+  for (std::uint32_t slot = lost.last; slot != kNoSlot;) {
+    if (!nodes_[slots_[slot].node].dead) stale_.push_back(slots_[slot].node);
+    std::uint32_t& next = slots_[slot].next;
+    slot = next;
+    if (slot == kNoSlot) next = std::exchange(kept.last, lost.last);
   }
+  kept.count += lost.count;
   const Fact fact = joined.value_or(facts_of_[winner]);
   if (fact != facts_of_[winner] || fact != facts_of_[loser]) {
     const std::uint32_t knowing = fact == facts_of_[winner] ? winner : loser;
@@ -244,7 +236,17 @@ void EGraph::rebuild() {
   // Both lists grow while they are worked off; in order of entry, so that the outcome is fixed.
   std::size_t next_stale = 0, next_fact = 0;
   while (next_stale < stale_.size() || next_fact < changed_facts_.size()) {
-    while (next_stale < stale_.size()) refresh_node(stale_[next_stale++]);
+    for (; next_stale < stale_.size(); ++next_stale) {
+      // What comes soon is fetched step by step: nodes, operands, places in the table.
+      const std::size_t coming = stale_.size() - next_stale - 1;
+      if (coming >= 24) prefetch(ENodeId(stale_[next_stale + 24]));
+      if (coming >= 16) prefetch_operands(ENodeId(stale_[next_stale + 16]));
+      if (coming >= 8) {
+        const ENodeId soon(stale_[next_stale + 8]);
+        if (const ENode& node = nodes_[soon.index]; !node.dead) prefetch_slot(node.op, node.attrs, operands(soon));
+      }
+      refresh_node(stale_[next_stale]);
+    }
     if (next_fact < changed_facts_.size()) refresh_facts(changed_facts_[next_fact++]);
   }
   stale_.clear();
@@ -285,10 +287,7 @@ void EGraph::refresh_node(std::uint32_t id) {
 
 void EGraph::refresh_facts(std::uint32_t c) {
   const std::uint32_t root = find_index(c);
-  if (uses_[root].count == 0) return;
-  std::uint32_t slot = uses_[root].last;
-  do {
-    slot = slots_[slot].next;
+  for (std::uint32_t slot = uses_[root].last; slot != kNoSlot; slot = slots_[slot].next) {
     const std::uint32_t user = slots_[slot].node;
     if (nodes_[user].dead) continue;
     stamps_[user] = round_;
@@ -301,7 +300,7 @@ void EGraph::refresh_facts(std::uint32_t c) {
     } else if (*joined != facts_of_[user_class]) {
       set_fact(user_class, *joined, user);
     }
-  } while (slot != uses_[root].last);
+  }
 }
 
 void EGraph::link_proof(std::uint32_t a, std::uint32_t b, std::uint32_t reason) {

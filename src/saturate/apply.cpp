@@ -152,14 +152,14 @@ void Applier::read_ahead(PatternId pattern, std::span<const MatchWord> records, 
     if (!word.none()) egraph_.prefetch_operands(word.node());
   }
   const Prepared& prepared = prepared_[pattern.index];
-  std::array<std::uint32_t, kBatch> hashes = {};
+  std::array<RhsRunner::Places, kBatch> places = {};
+  const bool foreseen = prepared.rhs && !prepared.needs_env;
   for (std::size_t k = 0; k < count; ++k) {
     egraph::decode(egraph_, program_, pattern, records.subspan(k * words, words), false, batch_[k]);
-    if (prepared.rhs && !prepared.needs_env) hashes[k] = runner_.prefetch(*prepared.rhs, batch_[k]);
+    egraph_.prefetch_class(batch_[k].root);
+    if (foreseen) runner_.prefetch(*prepared.rhs, batch_[k], places[k]);
   }
-  for (std::size_t k = 0; k < count; ++k) {
-    if (hashes[k] != 0) egraph_.prefetch_node(hashes[k]);
-  }
+  for (std::size_t k = 0; foreseen && k < count; ++k) runner_.prefetch(*prepared.rhs, batch_[k], places[k]);
 }
 
 namespace {

@@ -160,18 +160,29 @@ std::optional<Rhs> compile_rhs(EGraph& egraph, const match::PatternInfo& pattern
   return compiler.take();
 }
 
-std::uint32_t RhsRunner::prefetch(const Rhs& rhs, const egraph::Decoded& match) {
-  operands_.clear();
+void RhsRunner::prefetch(const Rhs& rhs, const egraph::Decoded& match, Places& places) {
+  operands_.clear();  // invalid where not known
+  std::size_t next = 0;
   for (const Rhs::Code& code : rhs.code) {
-    if (code.kind == Rhs::Code::Kind::kNumber) return 0;
     if (code.kind == Rhs::Code::Kind::kRegister) {
       operands_.push_back(match.registers[code.index]);
+      egraph_.prefetch(egraph::founder(operands_.back()));
       continue;
     }
-    if (code.seen == nullptr || operands_.size() < code.index) return 0;
-    return egraph_.prefetch_slot(code.op, code.seen->attrs, std::span(operands_).last(code.index));
+    EClassId made;
+    if (code.kind == Rhs::Code::Kind::kApply) {
+      if (next == places.size() || code.seen == nullptr) return;
+      const std::span own = std::span(operands_).last(code.index);
+      std::uint32_t& place = places[next++];
+      if (place != 0) {
+        if (const egraph::ENodeId node = egraph_.prefetch_node(place); node.valid()) made = egraph::term(node);
+      } else if (std::ranges::all_of(own, &EClassId::valid)) {
+        place = egraph_.prefetch_slot(code.op, code.seen->attrs, own);
+      }
+      operands_.resize(operands_.size() - code.index);
+    }
+    operands_.push_back(made);
   }
-  return 0;
 }
 
 std::optional<EClassId> RhsRunner::run(Rhs& rhs, const egraph::Decoded& match) {
@@ -181,10 +192,10 @@ std::optional<EClassId> RhsRunner::run(Rhs& rhs, const egraph::Decoded& match) {
       case Rhs::Code::Kind::kRegister: {
         const EClassId term = match.registers[code.index];
         if (term == egraph_.none()) return std::nullopt;
-        stack_.push_back({term});
+        push(term);
         break;
       }
-      case Rhs::Code::Kind::kNumber: stack_.push_back({EClassId(), code.number}); break;
+      case Rhs::Code::Kind::kNumber: push(EClassId(), code.number); break;
       case Rhs::Code::Kind::kApply:
         if (!apply(rhs, code)) return std::nullopt;
         break;
@@ -224,7 +235,7 @@ bool RhsRunner::apply(const Rhs& rhs, Rhs::Code& code) {
   }
   builder_.add(code.op, operands_, *code.seen, results_);
   stack_.resize(first);
-  stack_.push_back({results_[0]});
+  push(results_[0]);
   return true;
 }
 

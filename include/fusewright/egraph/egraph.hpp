@@ -92,11 +92,21 @@ class EGraph {
   /// Result `k` of a pack.
   ENodeId add_result(EClassId pack, std::uint32_t k, TypeId type);
 
-  /// Hints to the processor that add() will be called with this: first the place in the table, then the node found
-  /// there.
+  /// Hints to the processor that add() will be called with this: first the place in the table, then the node that
+  /// seems to be there, if any.
   std::uint32_t prefetch_slot(OpId op, AttrsId attrs, std::span<const EClassId> operands) const;
-  void prefetch_node(std::uint32_t hash) const {
-    if (const std::uint32_t n = hashcons_.peek(hash); n != NodeTable::kNone) __builtin_prefetch(&nodes_[n]);
+  ENodeId prefetch_node(std::uint32_t hash) const {
+    const std::uint32_t n = hashcons_.peek(hash);
+    if (n == NodeTable::kNone) return {};
+    __builtin_prefetch(&nodes_[n]);
+    return ENodeId(n);
+  }
+  /// The same for unite().
+  void prefetch_class(EClassId c) const {
+    const std::uint32_t root = find(c).index;
+    __builtin_prefetch(&uses_[root]);
+    __builtin_prefetch(&facts_of_[root]);
+    if (options_.record) __builtin_prefetch(&proof_[c.index]);
   }
   void prefetch(ENodeId n) const { __builtin_prefetch(&nodes_[n.index]); }
   void prefetch_operands(ENodeId n) const { __builtin_prefetch(operands_.data() + place(nodes_[n.index])); }
@@ -207,8 +217,14 @@ class EGraph {
   std::size_t place(const ENode& n) const { return options_.record ? 2 * std::size_t{n.first} : n.first; }
   bool same_key(std::uint32_t node, OpId op, AttrsId attrs, std::span<const EClassId> operands, TypeId type) const;
   std::uint32_t hash_key(OpId op, AttrsId attrs, std::span<const EClassId> operands, bool commutes) const;
-  ENodeId create(OpId op, AttrsId attrs, std::span<const EClassId> operands, std::span<const EClassId> original,
-                 TypeId type, bool commutes, std::uint32_t hash);
+  struct NewNode {
+    OpId op;
+    AttrsId attrs;
+    TypeId type;
+    bool commutes;
+    std::uint32_t hash;
+  };
+  ENodeId create(const NewNode& made, std::span<const EClassId> operands, std::span<const EClassId> original);
   void make_room(std::size_t arity);
   void make_room_to_unite(std::uint32_t a, std::uint32_t b);
   void note_difference(std::uint32_t node, std::span<const EClassId> operands);
@@ -230,8 +246,9 @@ class EGraph {
   LargeVector<std::uint32_t> stamps_;
   LargeVector<std::uint32_t> parents_;  // union-find
   LargeVector<Fact> facts_of_;          // by canonical class
+  static constexpr std::uint32_t kNoSlot = 0xffffffffU;
   struct Uses {
-    std::uint32_t last = 0xffffffffU;  // operand slot; the slots of a class form a ring through next_use_
+    std::uint32_t last = kNoSlot;  // operand slot; those of a class form a list, the newest first
     std::uint32_t count = 0;
     std::uint32_t terms = 1;  // size of the proof tree
   };
@@ -271,14 +288,10 @@ class EGraph {
 
 template <class F>
 void EGraph::for_each_use(EClassId c, F&& f) const {
-  const Uses& uses = uses_[find(c).index];
-  if (uses.count == 0) return;
-  std::uint32_t slot = uses.last;
-  do {
-    slot = slots_[slot].next;
+  for (std::uint32_t slot = uses_[find(c).index].last; slot != kNoSlot; slot = slots_[slot].next) {
     const std::uint32_t node = slots_[slot].node;
     if (!nodes_[node].dead) f(ENodeId(node), slot - nodes_[node].first);
-  } while (slot != uses.last);
+  }
 }
 
 }  // namespace fusewright::egraph

@@ -40,9 +40,9 @@ class RhsRunner {
 
   /// The term, or nothing where operands would have to be broadcast or types do not fit.
   std::optional<egraph::EClassId> run(Rhs& rhs, const egraph::Decoded& match);
-  /// Hints where the first node that run() makes will be looked for; 0 where that is not known. See
-  /// EGraph::prefetch_node.
-  std::uint32_t prefetch(const Rhs& rhs, const egraph::Decoded& match);
+  /// Has the memory fetched that run() will read. Called again, once that has come, it sees what is to be read then.
+  using Places = std::array<std::uint32_t, 4>;  ///< of the first nodes that run() makes: hashes, or 0
+  void prefetch(const Rhs& rhs, const egraph::Decoded& match, Places& places);
   /// The constant of this type whose elements are all that number; nothing when its dtype has no such number.
   std::optional<egraph::EClassId> number_term(const ops::AttrValue& number, egraph::TypeId type);
 
@@ -54,6 +54,11 @@ class RhsRunner {
   static constexpr std::uint32_t kNoNumber = 0xffffffffU;
 
   bool apply(const Rhs& rhs, Rhs::Code& code);
+  void push(egraph::EClassId term, std::uint32_t number = kNoNumber) {
+    Operand& operand = stack_.emplace_back();
+    operand.term = term;
+    operand.number = number;
+  }
 
   egraph::EGraph& egraph_;
   egraph::TermBuilder& builder_;
