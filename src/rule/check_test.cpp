@@ -1,43 +1,29 @@
-#include <deque>
-
 #include "fusewright/rule/check.hpp"
 #include "src/rule/checker.hpp"
 #include "src/rule/make_expr.hpp"
+#include "src/rule/type_builder.hpp"
 
 namespace fusewright::rule {
 
 namespace {
 
-/// Builds nothing but types, to see that the expressions of an example make sense.
-class TypeBuilder final : public ops::TermBuilder {
+/// Also keeps the types of what is written, by its place.
+class ExampleBuilder final : public TypeBuilder {
  public:
-  explicit TypeBuilder(const ops::OpTable& table) : table_(table) {}
-
-  ops::TermValue add(ops::Type type) {
-    types_.push_back(std::move(type));
-    return {types_.size() - 1};
-  }
+  using TypeBuilder::TypeBuilder;
 
   Result<std::vector<ops::TermValue>> apply(OpId op, const std::vector<std::optional<ops::TermValue>>& operands,
                                             const ops::Attrs& attrs, const Span& span) override {
-    std::vector<ops::Type> types;
-    for (const auto& operand : operands) types.push_back(operand ? types_[operand->id] : ops::Type());
-    FW_TRY(const ops::Attrs complete, table_.complete_attrs(op, attrs, types));
-    FW_TRY(std::vector<ops::Type> results, table_.infer(op, types, complete));
-    results_[{span.begin, span.end}] =
-        results;  // what is applied last there is what is written, behind the broadcasts it needs
-    std::vector<ops::TermValue> values;
-    for (auto& type : results) values.push_back(add(std::move(type)));
+    FW_TRY(const std::vector<ops::TermValue> values, TypeBuilder::apply(op, operands, attrs, span));
+    std::vector<ops::Type>& results = results_[{span.begin, span.end}];
+    results.clear();  // what is applied last there is what is written, behind the broadcasts it needs
+    for (const ops::TermValue value : values) results.push_back(type(value));
     return values;
   }
-
-  const ops::Type& type(ops::TermValue value) override { return types_[value.id]; }
 
   const decltype(ExampleTypes::results)& results() const { return results_; }
 
  private:
-  const ops::OpTable& table_;
-  std::deque<ops::Type> types_;  // references to elements stay valid
   decltype(ExampleTypes::results) results_;
 };
 
@@ -110,7 +96,7 @@ class TestChecker {
   }
 
   void check_types() {
-    TypeBuilder builder(c_.table);
+    ExampleBuilder builder(c_.table);
     ops::Env env;
     for (const auto& input : test_.inputs) env[input.name] = builder.add(input.type);
     auto values = elaborate_test(c_.table, test_, env, builder);
@@ -157,7 +143,7 @@ Result<std::vector<ops::TermValue>> elaborate_test(const ops::OpTable& table, co
 
 ExampleTypes example_types(const ops::OpTable& table, const TestCase& test) {
   ExampleTypes out;
-  TypeBuilder builder(table);
+  ExampleBuilder builder(table);
   ops::Env env;
   for (const auto& input : test.inputs) {
     env[input.name] = builder.add(input.type);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "src/rule/lint_passes.hpp"
+#include "src/rule/lint_trials.hpp"
 
 namespace fusewright::rule {
 
@@ -15,10 +15,11 @@ constexpr std::size_t kLargest = 40;       // operators of a term that is follow
 struct Arrow {
   const RewriteRule* rule;
   Term from, to;
-  bool free;  ///< no condition that a larger term could fail
+  std::vector<ExprPtr> conditions;
+  std::map<std::string, Term> nodes;
 };
 
-/// Conditions on dtypes hold for a term as for the one it came from.
+/// Conditions on dtypes hold for a larger term as for the one it came from.
 bool only_of_dtypes(const ops::Expr& expr) {
   using Kind = ops::Expr::Kind;
   if (expr.kind == Kind::kCall) {
@@ -37,7 +38,7 @@ void subterms(const Term& term, std::vector<const Term*>& out) {
 
 class Cycles {
  public:
-  Cycles(const RuleSet& rules, Reports& reports) : table_(*rules.table), reports_(reports) {
+  Cycles(const RuleSet& rules, Reports& reports) : table_(*rules.table), trials_(table_), reports_(reports) {
     for (const RewriteRule& rule : rules.rewrites) {
       if (rule.origin != RewriteRule::Origin::kWritten || rule.variants.size() > kMostVariants) continue;
       for (const RewriteVariant& variant : rule.variants) add(rule, variant);
@@ -55,32 +56,36 @@ class Cycles {
   struct Reached {
     Term term;
     std::vector<const RewriteRule*> path;
-    bool free = true;     ///< all rules of the path are
-    bool at_root = true;  ///< all were applied to the whole term
+    std::vector<ExprPtr> conditions;  ///< of all rules of the path
+    bool at_root = true;              ///< all were applied to the whole term
   };
 
   void add(const RewriteRule& rule, const RewriteVariant& variant) {
     const Terms terms(table_, variant);
-    const bool free = std::all_of(variant.steps.begin(), variant.steps.end(), [&](const Step& step) {
-      return step.kind == Step::Kind::kLet || only_of_dtypes(*terms.inlined(rule.guards[step.guard].expr));
-    });
-    arrows_.push_back({&rule, terms.from(), terms.to(), free});
+    arrows_.push_back({&rule, terms.from(), terms.to(), terms.conditions(rule), terms.named_nodes()});
+  }
+  std::vector<ExprPtr> conditions(const Arrow& arrow, const Substitution& substitution) const {
+    if (arrow.conditions.empty()) return {};
+    const Substitution all = with_nodes(table_, arrow.nodes, substitution);
+    std::vector<ExprPtr> out;
+    for (const ExprPtr& condition : arrow.conditions) out.push_back(instantiate(table_, condition, all));
+    return out;
   }
 
   /// Everything that a few rules make of what one rule gives, breadth first.
   void follow(const Arrow& start) {
     const std::string home = print_term(table_, start.from);
     std::set<std::string> seen;
-    std::vector<Reached> queue = {{start.to, {start.rule}, start.free, true}};
+    std::vector<Reached> queue = {{start.to, {start.rule}, conditions(start, {}), true}};
     for (std::size_t i = 0; i < queue.size() && queue.size() < kMostTerms; ++i) {
       const Reached now = queue[i];
       const std::string text = print_term(table_, now.term);
-      if (now.at_root && text == home) {
+      if (now.at_root && text == home && trials_.may_hold(now.conditions, start.conditions.size())) {
         report_undone(now.path);
         return;
       }
       if (!seen.insert(text).second) continue;
-      if (now.free && grows(start, now.term)) {
+      if (grows(start, now)) {
         report_growing(now.path);
         return;
       }
@@ -102,9 +107,10 @@ class Cycles {
       for (const std::size_t i : rules->second) {
         Substitution substitution;
         if (queue.size() >= kMostTerms || !match_term(table_, arrows_[i].from, part, substitution)) continue;
-        Reached next{put_back(instantiate(table_, arrows_[i].to, substitution)), now.path, now.free && arrows_[i].free,
+        Reached next{put_back(instantiate(table_, arrows_[i].to, substitution)), now.path, now.conditions,
                      now.at_root && root};
         next.path.push_back(arrows_[i].rule);
+        for (ExprPtr& condition : conditions(arrows_[i], substitution)) next.conditions.push_back(std::move(condition));
         queue.push_back(std::move(next));
       }
     }
@@ -119,26 +125,27 @@ class Cycles {
   }
 
   /// Whether the first rule matches inside of the term again, with something new and larger for one of its names.
-  bool grows(const Arrow& start, const Term& term) const {
+  bool grows(const Arrow& start, const Reached& now) const {
+    const bool free = std::ranges::all_of(now.conditions, [](const ExprPtr& c) { return only_of_dtypes(*c); });
     std::vector<const Term*> old, parts;
     subterms(start.from, old);
-    subterms(term, parts);
+    subterms(now.term, parts);
     std::set<std::string> known;
     for (const Term* part : old) known.insert(print_term(table_, *part));
     for (const Term* part : parts) {
       Substitution substitution;
       if (!match_term(table_, start.from, *part, substitution)) continue;
       for (const auto& [name, found] : substitution.values) {
-        const Term value = reduced(found);
-        std::vector<const Term*> inside;
-        subterms(value, inside);
-        const bool holds_it = std::any_of(inside.begin() + 1, inside.end(), [&, n = name](const Term* t) {
-          return t->kind == Term::Kind::kVariable && t->text == n;
-        });
-        if (holds_it && !known.contains(print_term(table_, value))) return true;
+        if (!holds_inside(found, name) || known.contains(print_term(table_, found))) continue;
+        const auto goes_on =
+            trials_.goes_on({now.conditions, substitution.values}, name,
+                            [&](const Term& term, const Holds& holds) { return reduced(term, holds); });
+        if (goes_on ? *goes_on : free && holds_inside(reduced(found, [](const ExprPtr&) { return true; }), name))
+          return true;
       }
-      for (const auto& [name, text] : substitution.attrs) {
-        if (text.size() > name.size() && text.find(name) != std::string::npos &&
+      for (const auto& [name, expr] : substitution.attrs) {
+        const std::string text = ops::print_expr(*expr);
+        if (free && text.size() > name.size() && text.find(name) != std::string::npos &&
             text.find_first_of("+-*") != std::string::npos)
           return true;
       }
@@ -146,14 +153,23 @@ class Cycles {
     return false;
   }
 
+  static bool holds_inside(const Term& term, const std::string& name) {
+    std::vector<const Term*> inside;
+    subterms(term, inside);
+    return std::any_of(inside.begin() + 1, inside.end(),
+                       [&](const Term* t) { return t->kind == Term::Kind::kVariable && t->text == name; });
+  }
+
+  using Holds = std::function<bool(const ExprPtr&)>;
   /// Without what other rules take away again: `x * 1` is x.
-  Term reduced(Term term) const {
-    for (Term& arg : term.args) arg = reduced(std::move(arg));
+  Term reduced(Term term, const Holds& holds) const {
+    for (Term& arg : term.args) arg = reduced(std::move(arg), holds);
     const auto rules = term.ops.size() == 1 ? by_root_.find(term.ops[0]) : by_root_.end();
     if (rules == by_root_.end()) return term;
     for (const std::size_t i : rules->second) {
       Substitution substitution;
-      if (arrows_[i].to.kind == Term::Kind::kVariable && match_term(table_, arrows_[i].from, term, substitution))
+      if (arrows_[i].to.kind == Term::Kind::kVariable && match_term(table_, arrows_[i].from, term, substitution) &&
+          std::ranges::all_of(conditions(arrows_[i], substitution), holds))
         return instantiate(table_, arrows_[i].to, substitution);
     }
     return term;
@@ -199,6 +215,7 @@ class Cycles {
   }
 
   const ops::OpTable& table_;
+  Trials trials_;
   Reports& reports_;
   std::vector<Arrow> arrows_;
   std::map<OpId, std::vector<std::size_t>> by_root_;

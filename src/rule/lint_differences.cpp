@@ -45,28 +45,37 @@ bool Differences::add(const std::string& a, const std::string& b, Bound bound) {
   return true;
 }
 
-double Differences::shortest(const std::string& from, const std::string& to) const {
-  constexpr double kMost = std::numeric_limits<double>::infinity();
-  const auto source = numbers_.find(from), target = numbers_.find(to);
-  if (source == numbers_.end() || target == numbers_.end()) return kMost;
-  std::vector<double> most(edges_.size(), kMost);
-  most[source->second] = 0;
+std::vector<double> Differences::distances(std::size_t from, bool backwards) const {
+  std::vector<double> most(edges_.size(), std::numeric_limits<double>::infinity());
+  most[from] = 0;
   bool changed = true;
   for (std::size_t round = 0; changed && round < edges_.size(); ++round) {
     changed = false;
     for (std::size_t at = 0; at < edges_.size(); ++at) {
       for (const Edge& edge : edges_[at]) {
-        if (most[at] + edge.bound.most >= most[edge.to]) continue;
-        most[edge.to] = most[at] + edge.bound.most;
+        const std::size_t start = backwards ? edge.to : at, end = backwards ? at : edge.to;
+        if (most[start] + edge.bound.most >= most[end]) continue;
+        most[end] = most[start] + edge.bound.most;
         changed = true;
       }
     }
   }
-  return most[target->second];
+  return most;
 }
 
 Interval Differences::between(const std::string& a, const std::string& b) const {
-  return {-shortest(a, b), shortest(b, a)};
+  const auto from = numbers_.find(b), to = numbers_.find(a);
+  if (from == numbers_.end() || to == numbers_.end()) return {};
+  return {-distances(from->second, true)[to->second], distances(from->second, false)[to->second]};
+}
+
+std::map<std::string, Interval> Differences::ranges() const {
+  std::map<std::string, Interval> out;
+  const auto zero = numbers_.find("");
+  if (zero == numbers_.end()) return out;
+  const std::vector<double> low = distances(zero->second, true), high = distances(zero->second, false);
+  for (const auto& [name, at] : numbers_) out[name] = {-low[at], high[at]};
+  return out;
 }
 
 }  // namespace fusewright::rule

@@ -20,6 +20,8 @@ class Differences {
   bool add(const std::string& a, const std::string& b, Bound bound);
   /// What `a - b` can be.
   Interval between(const std::string& a, const std::string& b) const;
+  /// What each number can be.
+  std::map<std::string, Interval> ranges() const;
 
  private:
   /// Sums of bounds: a strict one is the least bit below its number.
@@ -34,7 +36,8 @@ class Differences {
     Bound bound;
   };
   std::size_t number(const std::string& name);
-  double shortest(const std::string& from, const std::string& to) const;
+  /// The most that each number can be above that one; what it can be below it at the most where `backwards`.
+  std::vector<double> distances(std::size_t from, bool backwards) const;
 
   std::map<std::string, std::size_t> numbers_;
   std::vector<std::vector<Edge>> edges_;  ///< of b: a <= b + most

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "src/rule/lint_passes.hpp"
+#include "src/rule/lint_conditions.hpp"
 
 namespace fusewright::rule {
 
@@ -8,9 +8,10 @@ namespace {
 
 constexpr std::size_t kMostVariants = 64;  // of a rule that is compared with others
 
-/// One way that a rewrite can match: its pattern as a term, its conditions and outcome as text.
+/// One way that a rewrite can match.
 struct Way {
   const RewriteRule* rule;
+  const RewriteVariant* variant;
   Term pattern;
   std::vector<ExprPtr> guards;
   Term to;
@@ -21,31 +22,9 @@ std::vector<Way> ways_of(const ops::OpTable& table, const RewriteRule& rule) {
   std::vector<Way> ways;
   for (const RewriteVariant& variant : rule.variants) {
     const Terms terms(table, variant);
-    Way way{&rule, terms.from(), {}, terms.to(), {}};
-    for (const Step& step : variant.steps) {
-      if (step.kind == Step::Kind::kGuard) way.guards.push_back(terms.inlined(rule.guards[step.guard].expr));
-    }
-    for (std::size_t i = 0; i < variant.nodes.size(); ++i) {
-      const PatternNode& node = variant.nodes[i];
-      if (node.kind == PatternNode::Kind::kApply && !node.name.empty())
-        way.nodes[node.name] = terms.of_node(static_cast<std::uint32_t>(i));
-    }
-    ways.push_back(std::move(way));
+    ways.push_back({&rule, &variant, terms.from(), terms.conditions(rule), terms.to(), terms.named_nodes()});
   }
   return ways;
-}
-
-/// With what the named nodes of the way stand for under it.
-Substitution with_nodes(const ops::OpTable& table, const Way& way, const Substitution& substitution) {
-  Substitution all = substitution;
-  for (const auto& [name, term] : way.nodes) all.values[name] = instantiate(table, term, substitution);
-  return all;
-}
-
-std::set<std::string> guard_texts(const ops::OpTable& table, const Way& way, const Substitution& substitution) {
-  std::set<std::string> texts;
-  for (const auto& guard : way.guards) texts.insert(instantiated_text(table, guard, substitution));
-  return texts;
 }
 
 bool applies_wherever(const RewriteRule& general, const RewriteRule& special) {
@@ -59,25 +38,73 @@ bool applies_wherever(const RewriteRule& general, const RewriteRule& special) {
 
 enum class Relation { kNone, kShadows, kSame };
 
+/// What the conditions of a way say together, of its own names.
+class Premises {
+ public:
+  Premises(const ops::OpTable& table, TypeLints& types, const Way& way)
+      : table_(table), own_(with_nodes(table, way.nodes, {})) {
+    std::vector<std::pair<std::string, Term>> nodes(way.nodes.begin(), way.nodes.end());
+    const auto inner_first = [](const auto& node) { return std::pair(operators_in(node.second), node.first); };
+    std::ranges::sort(nodes, {}, inner_first);
+    for (const auto& [name, term] : nodes) names_.emplace(text_of(*in_own_names(expr_of(table, term))), named(name));
+    for (const auto& guard : way.guards) texts_.insert(text_of(*instantiate(table, guard, own_)));
+    PatternTypes known = types.of(*way.rule, *way.variant);
+    if (known.dead != nullptr) return;
+    conditions_.emplace(known.facts);
+    for (const auto& guard : way.guards)
+      if (conditions_ && !conditions_->add(*in_own_names(instantiate(table, guard, own_)))) conditions_.reset();
+  }
+
+  /// Whether all conditions of another way hold under a substitution by terms of this one.
+  bool imply(const Way& other, const Substitution& substitution) const {
+    return std::ranges::all_of(other.guards, [&](const ExprPtr& guard) {
+      const ExprPtr asked = instantiate(table_, guard, substitution);
+      return texts_.contains(text_of(*asked)) || (conditions_ && conditions_->implies(*in_own_names(asked)));
+    });
+  }
+  const Substitution& own() const { return own_; }
+
+ private:
+  static ExprPtr named(const std::string& name) {
+    ops::Expr expr;
+    expr.kind = ops::Expr::Kind::kName;
+    expr.text = name;
+    return std::make_shared<const ops::Expr>(std::move(expr));
+  }
+  ExprPtr in_own_names(const ExprPtr& expr) const { return plain(*expr, {}, names_); }
+
+  const ops::OpTable& table_;
+  Substitution own_;
+  Known names_;
+  std::set<std::string> texts_;
+  std::optional<Conditions> conditions_;  ///< none where nothing fits them
+};
+
 /// What `general` is to `special`: it matches all of it with the same outcome, or exactly the same with another one.
-Relation relation(const ops::OpTable& table, const Way& general, const Way& special) {
-  Substitution substitution;
-  if (!match_term(table, general.pattern, special.pattern, substitution)) return Relation::kNone;
-  const Substitution from = with_nodes(table, general, substitution);
-  const Substitution own = with_nodes(table, special, {});
-  const auto needs = guard_texts(table, general, from);
-  const auto holds = guard_texts(table, special, own);
-  if (!std::includes(holds.begin(), holds.end(), needs.begin(), needs.end())) return Relation::kNone;
-  if (print_term(table, instantiate(table, general.to, from)) == print_term(table, instantiate(table, special.to, own)))
-    return Relation::kShadows;
-  Substitution back;
-  return needs == holds && match_term(table, special.pattern, general.pattern, back) ? Relation::kSame
-                                                                                     : Relation::kNone;
+Relation relation(const ops::OpTable& table, TypeLints& types, const Way& general, const Way& special) {
+  std::optional<Premises> premises;
+  const auto holds = [&](const Way& way, const Way& other, const Substitution& substitution) {
+    if (!premises) premises.emplace(table, types, way);
+    return premises->imply(other, with_nodes(table, other.nodes, substitution));
+  };
+  bool matches = false;
+  const auto same_outcome = [&](const Substitution& s) {
+    if (!holds(special, general, s)) return false;
+    matches = true;
+    return print_term(table, instantiate(table, general.to, with_nodes(table, general.nodes, s))) ==
+           print_term(table, instantiate(table, special.to, premises->own()));
+  };
+  if (match_term(table, general.pattern, special.pattern, same_outcome)) return Relation::kShadows;
+  if (!matches) return Relation::kNone;
+  premises.reset();
+  const auto back = [&](const Substitution& s) { return holds(general, special, s); };
+  return match_term(table, special.pattern, general.pattern, back) ? Relation::kSame : Relation::kNone;
 }
 
 class RewriteOverlaps {
  public:
-  RewriteOverlaps(const RuleSet& rules, Reports& reports) : rules_(rules), table_(*rules.table), reports_(reports) {}
+  RewriteOverlaps(const RuleSet& rules, Reports& reports)
+      : rules_(rules), table_(*rules.table), types_(table_), reports_(reports) {}
 
   void run() {
     for (const RewriteRule& rule : rules_.rewrites) {
@@ -126,10 +153,10 @@ class RewriteOverlaps {
     for (const std::size_t i : by_root_[root[0]]) {
       const Way& general = ways_[i];
       if (general.rule == way.rule || !applies_wherever(*general.rule, *way.rule)) continue;
-      const Relation is = relation(table_, general, way);
+      const Relation is = relation(table_, types_, general, way);
       const bool mutual = is == Relation::kShadows && general.rule->origin == RewriteRule::Origin::kWritten &&
                           general.rule->name > way.rule->name && applies_wherever(*way.rule, *general.rule) &&
-                          relation(table_, way, general) == Relation::kShadows;
+                          relation(table_, types_, way, general) == Relation::kShadows;
       if (is == Relation::kShadows && !mutual) return general.rule;  // of two that are one, the later is reported
       if (is == Relation::kSame && general.rule->origin == RewriteRule::Origin::kWritten &&
           general.rule->name < way.rule->name)
@@ -147,6 +174,7 @@ class RewriteOverlaps {
 
   const RuleSet& rules_;
   const ops::OpTable& table_;
+  TypeLints types_;
   Reports& reports_;
   std::vector<Way> ways_;
   std::map<OpId, std::vector<std::size_t>> by_root_;

@@ -82,7 +82,8 @@ struct Term {
   /// kTuple: the values that a rewrite of several roots matches, in order.
   enum class Kind : std::uint8_t { kVariable, kNumber, kApply, kTuple, kOpaque };
   Kind kind = Kind::kOpaque;
-  std::string text;  ///< the name; the number, or "" for any; of kOpaque its source
+  std::string text;      ///< the name; the number, or "" for any; of kOpaque its source
+  std::string function;  ///< of kOpaque: what makes it of its operands, if it has any
   bool optional = false;
   std::vector<OpId> ops;
   std::uint32_t result = 0;
@@ -100,6 +101,10 @@ class Terms {
   Term to() const;
   /// With the lets put in.
   ExprPtr inlined(const ExprPtr& expr) const;
+  /// The conditions of a rule's variant, with the lets put in.
+  std::vector<ExprPtr> conditions(const RewriteRule& rule) const;
+  /// Of operators that have names.
+  std::map<std::string, Term> named_nodes() const;
 
  private:
   Term of_call(const ops::Expr& expr) const;
@@ -113,17 +118,23 @@ class Terms {
 /// What the names of a pattern stand for in another term.
 struct Substitution {
   std::map<std::string, Term> values;
-  std::map<std::string, std::string> attrs;  ///< by name: the text of the other's attribute
+  std::map<std::string, ExprPtr> attrs;  ///< by name: the other's attribute
 };
-/// Whether `pattern` matches `term`, whose names are taken as they are.
+/// Whether `pattern` matches `term`, whose names are taken as they are; the first way to match, or the first one that
+/// is accepted.
 bool match_term(const ops::OpTable& table, const Term& pattern, const Term& term, Substitution& substitution);
+bool match_term(const ops::OpTable& table, const Term& pattern, const Term& term,
+                const std::function<bool(const Substitution&)>& accept);
 Term instantiate(const ops::OpTable& table, const Term& term, const Substitution& substitution);
-/// The text of an expression under a substitution, without blanks.
-std::string instantiated_text(const ops::OpTable& table, const ExprPtr& expr, const Substitution& substitution);
+ExprPtr instantiate(const ops::OpTable& table, const ExprPtr& expr, const Substitution& substitution);
 /// Those of a term's root; of the first root's in a tuple.
 const std::vector<OpId>& root_ops(const Term& term);
 /// In one form for terms that differ by the order of commutative operands alone.
+ExprPtr expr_of(const ops::OpTable& table, const Term& term);
 std::string print_term(const ops::OpTable& table, const Term& term);
 std::size_t operators_in(const Term& term);
+/// With what the named nodes of a pattern stand for under a substitution.
+Substitution with_nodes(const ops::OpTable& table, const std::map<std::string, Term>& nodes,
+                        const Substitution& substitution);
 
 }  // namespace fusewright::rule

@@ -67,14 +67,10 @@ void check_rewrite_possible(const ops::OpTable& table, TypeLints& types, const R
       if (!dead) dead = std::move(known);
       continue;
     }
-    const Terms terms(table, variant);
-    std::vector<ExprPtr> exprs;
+    const std::vector<ExprPtr> exprs = Terms(table, variant).conditions(rule);
     std::vector<const Guard*> guards;
-    for (const Step& step : variant.steps) {
-      if (step.kind != Step::Kind::kGuard) continue;
-      exprs.push_back(terms.inlined(rule.guards[step.guard].expr));
-      guards.push_back(&rule.guards[step.guard]);
-    }
+    for (const Step& step : variant.steps)
+      if (step.kind == Step::Kind::kGuard) guards.push_back(&rule.guards[step.guard]);
     auto found = find_impossible(exprs, known.facts);
     for (std::size_t i = 0; !found && i < exprs.size(); ++i)
       if (std::string why = impossible_value(table, variant, *exprs[i]); !why.empty())

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "src/rule/lint_passes.hpp"
+#include "src/rule/lint_forms.hpp"
+#include "src/rule/make_expr.hpp"
 
 namespace fusewright::rule {
 
@@ -17,30 +18,23 @@ std::string without_blanks(const std::string& text) {
   std::copy_if(text.begin(), text.end(), std::back_inserter(out), [](char c) { return c != ' ' && c != '\n'; });
   return out;
 }
+std::string text_without_blanks(const Expr& expr) { return without_blanks(ops::print_expr(expr)); }
 
-/// Without the mark of a value.
-std::string attr_text(const Expr& value) {
-  std::string text = without_blanks(ops::print_expr(value));
-  return text.starts_with('=') ? text.substr(1) : text;
-}
+ExprPtr name_expr(std::string text) { return named(std::move(text), {}); }
 
-ExprPtr name_expr(std::string text) {
-  Expr expr;
-  expr.kind = Expr::Kind::kName;
-  expr.text = std::move(text);
-  return std::make_shared<const Expr>(std::move(expr));
-}
+/// Whether an attribute of a pattern is a new name; else it is a value, or an expression.
+bool is_binding(const Expr& attr) { return attr.kind == Expr::Kind::kName && !ops::dtype_from_name(attr.text); }
 
-ExprPtr rename(const ExprPtr& expr, const std::map<std::string, std::string>& names) {
+ExprPtr rename(const ExprPtr& expr, const std::map<std::string, ExprPtr>& names) {
   if (expr == nullptr) return nullptr;
   if (expr->kind == Expr::Kind::kName) {
     const auto at = names.find(expr->text);
-    return at == names.end() ? expr : name_expr(at->second);
+    return at == names.end() ? expr : at->second;
   }
   Expr out = *expr;
   for (auto& arg : out.args) arg = rename(arg, names);
   for (auto& [key, value] : out.named) value = rename(value, names);
-  return std::make_shared<const Expr>(std::move(out));
+  return share(std::move(out));
 }
 
 Term variable(std::string name) {
@@ -57,7 +51,7 @@ Term number(double value) {
 }
 Term opaque(const ExprPtr& expr) {
   Term term;
-  term.text = without_blanks(ops::print_expr(*expr));
+  term.text = text_without_blanks(*expr);
   return term;
 }
 
@@ -66,59 +60,67 @@ bool is_commutative(const ops::OpTable& table, const Term& term) {
          std::all_of(term.ops.begin(), term.ops.end(), [&](OpId op) { return table[op].commutative; });
 }
 
-/// Tries one way to match after the other; how many steps are left bounds all of them.
+/// Tries one way to match after the other until one is accepted; how many steps are left bounds all of them.
 class Matching {
  public:
+  using Accept = std::function<bool(const Substitution&)>;
+
   explicit Matching(const ops::OpTable& table) : table_(table) {}
 
-  bool match(const Term& pattern, const Term& term, Substitution& substitution) {
+  bool match(const Term& pattern, const Term& term, const Substitution& so_far, const Accept& accept) {
     if (steps_++ > kMostSteps) return false;
     switch (pattern.kind) {
-      case Term::Kind::kVariable: return bind(pattern, term, substitution);
+      case Term::Kind::kVariable: return bind(pattern, term, so_far, accept);
       case Term::Kind::kNumber:
-        return term.kind == Term::Kind::kNumber && (pattern.text.empty() || pattern.text == term.text);
+        return term.kind == Term::Kind::kNumber && (pattern.text.empty() || pattern.text == term.text) &&
+               accept(so_far);
       case Term::Kind::kOpaque: return false;
-      case Term::Kind::kApply: return apply(pattern, term, substitution);
-      case Term::Kind::kTuple: return term.kind == Term::Kind::kTuple && operands(pattern, term, false, substitution);
+      case Term::Kind::kApply: return apply(pattern, term, so_far, accept);
+      case Term::Kind::kTuple:
+        return term.kind == Term::Kind::kTuple && operands(pattern, term, false, 0, so_far, accept);
     }
     return false;
   }
 
  private:
-  bool bind(const Term& pattern, const Term& term, Substitution& substitution) {
+  bool bind(const Term& pattern, const Term& term, const Substitution& so_far, const Accept& accept) {
     if (term.optional && !pattern.optional) return false;
-    const auto [at, fresh] = substitution.values.emplace(pattern.text, term);
-    return fresh || print_term(table_, at->second) == print_term(table_, term);
+    const auto known = so_far.values.find(pattern.text);
+    if (known != so_far.values.end())
+      return print_term(table_, known->second) == print_term(table_, term) && accept(so_far);
+    Substitution with = so_far;
+    with.values.emplace(pattern.text, term);
+    return accept(with);
   }
 
-  bool apply(const Term& pattern, const Term& term, Substitution& substitution) {
+  bool apply(const Term& pattern, const Term& term, const Substitution& so_far, const Accept& accept) {
     if (term.kind != Term::Kind::kApply || term.ops.empty() || pattern.result != term.result ||
         !std::includes(pattern.ops.begin(), pattern.ops.end(), term.ops.begin(), term.ops.end()))
       return false;
-    if (!match_attrs(pattern, term, substitution)) return false;
-    Substitution before = substitution;
-    if (operands(pattern, term, false, substitution)) return true;
-    if (!is_commutative(table_, pattern)) return false;
-    substitution = std::move(before);
-    return operands(pattern, term, true, substitution);
+    Substitution with = so_far;
+    if (!match_attrs(pattern, term, with)) return false;
+    return operands(pattern, term, false, 0, with, accept) ||
+           (is_commutative(table_, pattern) && operands(pattern, term, true, 0, with, accept));
   }
 
-  bool operands(const Term& pattern, const Term& term, bool swapped, Substitution& substitution) {
+  /// Operands from `at` on.
+  bool operands(const Term& pattern, const Term& term, bool swapped, std::size_t at, const Substitution& so_far,
+                const Accept& accept) {
     if (pattern.args.size() != term.args.size()) return false;
-    for (std::size_t i = 0; i < pattern.args.size(); ++i)
-      if (!match(pattern.args[swapped ? 1 - i : i], term.args[i], substitution)) return false;
-    return true;
+    if (at == pattern.args.size()) return accept(so_far);
+    return match(pattern.args[swapped ? 1 - at : at], term.args[at], so_far,
+                 [&](const Substitution& next) { return operands(pattern, term, swapped, at + 1, next, accept); });
   }
 
-  bool match_attrs(const Term& pattern, const Term& term, Substitution& substitution) const {
+  static bool match_attrs(const Term& pattern, const Term& term, Substitution& substitution) {
     for (const auto& [key, value] : pattern.attrs) {
       const auto at = term.attrs.find(key);
       // An attribute that the other does not mention is free there; only a name fits that.
-      const std::string text = at == term.attrs.end() ? "?" + key : attr_text(*at->second);
-      if (value->kind == Expr::Kind::kName && !value->text.empty() && value->text[0] != '=') {
-        const auto [known, fresh] = substitution.attrs.emplace(value->text, text);
-        if (!fresh && known->second != text) return false;
-      } else if (at == term.attrs.end() || text != attr_text(*value)) {
+      const ExprPtr found = at == term.attrs.end() ? name_expr("?" + key) : at->second;
+      if (is_binding(*value)) {
+        const auto [known, fresh] = substitution.attrs.emplace(value->text, found);
+        if (!fresh && text_without_blanks(*known->second) != text_without_blanks(*found)) return false;
+      } else if (text_without_blanks(*found) != text_without_blanks(*value)) {
         return false;
       }
     }
@@ -149,6 +151,23 @@ ExprPtr Terms::inlined(const ExprPtr& expr) const {
   return std::make_shared<const Expr>(std::move(out));
 }
 
+std::vector<ExprPtr> Terms::conditions(const RewriteRule& rule) const {
+  std::vector<ExprPtr> conditions;
+  for (const Step& step : variant_.steps)
+    if (step.kind == Step::Kind::kGuard) conditions.push_back(inlined(rule.guards[step.guard].expr));
+  return conditions;
+}
+
+std::map<std::string, Term> Terms::named_nodes() const {
+  std::map<std::string, Term> nodes;
+  for (std::size_t i = 0; i < variant_.nodes.size(); ++i) {
+    const PatternNode& node = variant_.nodes[i];
+    if (node.kind == PatternNode::Kind::kApply && !node.name.empty())
+      nodes[node.name] = of_node(static_cast<std::uint32_t>(i));
+  }
+  return nodes;
+}
+
 Term Terms::of_node(std::uint32_t index) const {
   const PatternNode& node = variant_.nodes[index];
   Term term;
@@ -176,10 +195,8 @@ Term Terms::of_node(std::uint32_t index) const {
   term.ops = node.ops.ops;
   term.result = node.result;
   for (const std::uint32_t operand : node.operands) term.args.push_back(of_node(operand));
-  for (const auto& attr : node.attrs) {
-    // A value is no name: '=' keeps it apart from those.
-    term.attrs[attr.attr] = name_expr(attr.value ? "=" + ops::to_string(*attr.value) : attr.bind);
-  }
+  for (const auto& attr : node.attrs)
+    term.attrs[attr.attr] = attr.value ? literal_of(*attr.value) : name_expr(attr.bind);
   return term;
 }
 
@@ -280,11 +297,18 @@ Term Terms::of_call(const Expr& expr) const {
   if (expr.text == "fold" && expr.args.size() == 1) return of_expr(expr.args[0]);
   if (ops::dtype_from_name(expr.text) && expr.args.size() == 1) {
     Term term = operate("convert", expr.args);
-    term.attrs["dtype"] = name_expr("=" + expr.text);
+    term.attrs["dtype"] = name_expr(expr.text);
     return term;
   }
   const OpId op = table_.find(expr.text);
-  if (!op.valid()) return whole();
+  if (!op.valid()) {
+    Term term = whole();
+    if (!is_one_of(expr.text, {"unsqueeze", "squeeze", "broadcast_to"}) || expr.args.size() != 2) return term;
+    term.function = expr.text;
+    term.args = {of_expr(expr.args[0])};
+    term.attrs["to"] = inlined(expr.args[1]);
+    return term;
+  }
   const auto& info = table_[op];
   Term term;
   term.kind = Term::Kind::kApply;
@@ -300,53 +324,80 @@ Term Terms::of_call(const Expr& expr) const {
   return term;
 }
 
+bool match_term(const ops::OpTable& table, const Term& pattern, const Term& term,
+                const std::function<bool(const Substitution&)>& accept) {
+  return Matching(table).match(pattern, term, {}, accept);
+}
 bool match_term(const ops::OpTable& table, const Term& pattern, const Term& term, Substitution& substitution) {
-  return Matching(table).match(pattern, term, substitution);
+  return match_term(table, pattern, term, [&](const Substitution& found) {
+    substitution = found;
+    return true;
+  });
 }
 
 namespace {
 
-std::map<std::string, std::string> texts_of(const ops::OpTable& table, const Substitution& substitution) {
-  std::map<std::string, std::string> names = substitution.attrs;
-  for (const auto& [name, term] : substitution.values) names[name] = print_term(table, term);
+std::map<std::string, ExprPtr> exprs_of(const ops::OpTable& table, const Substitution& substitution) {
+  std::map<std::string, ExprPtr> names = substitution.attrs;
+  for (const auto& [name, term] : substitution.values) names[name] = expr_of(table, term);
   return names;
 }
 
-Term replaced(const Term& term, const Substitution& substitution, const std::map<std::string, std::string>& texts) {
+Term replaced(const Term& term, const Substitution& substitution, const std::map<std::string, ExprPtr>& exprs) {
   if (term.kind == Term::Kind::kVariable) {
     const auto at = substitution.values.find(term.text);
     return at == substitution.values.end() ? term : at->second;
   }
   Term out = term;
-  for (Term& arg : out.args) arg = replaced(arg, substitution, texts);
-  for (auto& [key, value] : out.attrs) value = rename(value, texts);
+  for (Term& arg : out.args) arg = replaced(arg, substitution, exprs);
+  for (auto& [key, value] : out.attrs) value = rename(value, exprs);
   return out;
 }
 
 }  // namespace
 
 Term instantiate(const ops::OpTable& table, const Term& term, const Substitution& substitution) {
-  return replaced(term, substitution, texts_of(table, substitution));
+  return replaced(term, substitution, exprs_of(table, substitution));
 }
 
-std::string instantiated_text(const ops::OpTable& table, const ExprPtr& expr, const Substitution& substitution) {
-  return without_blanks(ops::print_expr(*rename(expr, texts_of(table, substitution))));
+ExprPtr instantiate(const ops::OpTable& table, const ExprPtr& expr, const Substitution& substitution) {
+  return rename(expr, exprs_of(table, substitution));
+}
+
+Substitution with_nodes(const ops::OpTable& table, const std::map<std::string, Term>& nodes,
+                        const Substitution& substitution) {
+  Substitution all = substitution;
+  for (const auto& [name, term] : nodes) all.values[name] = instantiate(table, term, substitution);
+  return all;
 }
 
 const std::vector<OpId>& root_ops(const Term& term) {
   return term.kind == Term::Kind::kTuple ? term.args[0].ops : term.ops;
 }
 
+ExprPtr expr_of(const ops::OpTable& table, const Term& term) {
+  if (term.kind == Term::Kind::kNumber) {
+    char* end = nullptr;
+    Expr number = leaf(Expr::Kind::kFloat, {});
+    number.number = std::strtod(term.text.c_str(), &end);
+    return !term.text.empty() && *end == '\0' ? share(std::move(number)) : name_expr(term.text);
+  }
+  if (term.kind == Term::Kind::kOpaque && !term.args.empty())
+    return call(term.function, {expr_of(table, term.args[0]), term.attrs.at("to")});
+  if (term.kind != Term::Kind::kApply && term.kind != Term::Kind::kTuple) return name_expr(term.text);
+  Expr applied = leaf(Expr::Kind::kCall, {});
+  for (const OpId op : term.ops) applied.text += (applied.text.empty() ? "" : "|") + table[op].name;
+  for (const Term& arg : term.args) applied.args.push_back(expr_of(table, arg));
+  if (is_commutative(table, term)) std::ranges::sort(applied.args, {}, [](const ExprPtr& a) { return text_of(*a); });
+  applied.named.assign(term.attrs.begin(), term.attrs.end());
+  if (term.result == 0) return share(std::move(applied));
+  Expr result = leaf(Expr::Kind::kResult, {}, std::to_string(term.result));
+  result.args = {share(std::move(applied))};
+  return share(std::move(result));
+}
+
 std::string print_term(const ops::OpTable& table, const Term& term) {
-  if (term.kind != Term::Kind::kApply && term.kind != Term::Kind::kTuple) return term.text;
-  std::string out;
-  for (const OpId op : term.ops) out += (out.empty() ? "" : "|") + table[op].name;
-  if (term.result > 0) out += "." + std::to_string(term.result);
-  std::vector<std::string> args;
-  for (const Term& arg : term.args) args.push_back(print_term(table, arg));
-  if (is_commutative(table, term)) std::sort(args.begin(), args.end());
-  for (const auto& [key, value] : term.attrs) args.push_back(key + "=" + attr_text(*value));
-  return fmt::format("{}({})", out, fmt::join(args, ","));
+  return text_without_blanks(*expr_of(table, term));
 }
 
 std::size_t operators_in(const Term& term) {
