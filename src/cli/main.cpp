@@ -11,6 +11,10 @@
 #include "options.hpp"
 #include "terminal.hpp"
 
+/// Read by jemalloc, where the program is linked with it. It makes an arena for a second thread when that allocates
+/// first, and crashes where there is no memory for it.
+extern "C" const char* malloc_conf = "narenas:1";
+
 namespace {
 
 using namespace fusewright;
