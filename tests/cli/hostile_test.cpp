@@ -106,6 +106,33 @@ TEST_CASE("output that does not arrive is an error, and never goes into another 
   CHECK(read(model) == read(kElementwise));
 }
 
+TEST_CASE("however little memory there is, the program answers or says that there is too little", "[cli]") {
+#if defined(__SANITIZE_ADDRESS__)
+  WARN("not tried: the sanitizer wants all addresses");
+#else
+  Scratch scratch;
+  const auto limited = [&](int mebibytes, const std::string& command) {
+    const std::string all = "ulimit -c 0; ulimit -v " + std::to_string(1024 * mebibytes) +
+                            " && exec " FUSEWRIGHT_PROGRAM " " + command + " >/dev/null 2>" + scratch.file("err");
+    const int status = std::system(all.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  int least = 64;  // for the libraries alone
+  while (least < 1024 && limited(least, "--version") != 0) least += 4;
+  const std::string command = "audit " + example("encoder/model.hlo");
+  int fewest = 0, most = 0;
+  for (int mebibytes = least; mebibytes < least + 120; mebibytes += mebibytes < least + 40 ? 1 : 8) {
+    const int code = limited(mebibytes, command);
+    INFO("of " << least << " at least, " << mebibytes << " MiB: " << code << ", " << read(scratch.file("err")));
+    CHECK((code == 0 || code == 3));
+    if (code == 3) CHECK_THAT(read(scratch.file("err")), Contains("memory") || Contains("unavailable"));
+    code == 0 ? ++most : ++fewest;
+  }
+  CHECK(fewest > 0);
+  CHECK(most > 0);
+#endif
+}
+
 TEST_CASE("Ctrl-C and kill end a run soon, with the shell's code and no half-written file", "[cli]") {
   Scratch scratch;
   const std::string model =
