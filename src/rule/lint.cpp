@@ -19,6 +19,7 @@ const std::vector<LintInfo>& lints() {
       {"overlapping", "two rules that match the same under the same conditions and differ in what they make of it"},
       {"undone", "rules that lead back to where they began"},
       {"growing", "rules that make ever larger terms"},
+      {"unguarded-fold", "a `fold` of what no condition says is constant"},
       {"exactness-missing", "a rule that rounds otherwise than it says"},
       {"exactness-unneeded", "a rule that claims a freedom it does not use"},
       {"unused-allow", "an `allow` that silences nothing"},
@@ -63,6 +64,7 @@ std::vector<Finding> lint_rules(const RuleSet& rules) {
   lint_possibility(rules, reports);
   lint_overlaps(rules, reports);
   lint_cycles(rules, reports);
+  lint_folds(rules, reports);
   lint_exactness(rules, reports);
   std::vector<Finding> findings = rules.findings;
   for (Finding& finding : reports.take_findings()) findings.push_back(std::move(finding));

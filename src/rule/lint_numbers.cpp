@@ -122,6 +122,7 @@ void Conditions::define(const Expr& expr) {
     hold("<", rest, by);
     hold("==", expr.args[0], binary("+", binary("*", by, quotient), rest));
   }
+  if (is_call(expr, "value", 1)) open_.emplace_back(call("splat", expr.args), true);
   // What has no such element has no answer, and the condition does not hold.
   const bool element = expr.kind == Kind::kIndex || is_call(expr, "dim", 2);
   if (element && expr.args[1]->kind == Kind::kInt) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <bitset>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@ void lint_possibility(const RuleSet& rules, Reports& reports);
 void lint_overlaps(const RuleSet& rules, Reports& reports);
 void lint_cycles(const RuleSet& rules, Reports& reports);
 void lint_exactness(const RuleSet& rules, Reports& reports);
+void lint_folds(const RuleSet& rules, Reports& reports);
 
 constexpr std::size_t kDTypeCount = static_cast<std::size_t>(ops::DType::kC128) + 1;
 using DTypeSet = std::bitset<kDTypeCount>;
@@ -107,6 +110,7 @@ class Terms {
   std::map<std::string, Term> named_nodes() const;
 
  private:
+  std::optional<bool> is_there(const ops::Expr& name) const;
   Term of_call(const ops::Expr& expr) const;
   Term operate(const std::string& op, const std::vector<ExprPtr>& args) const;
 

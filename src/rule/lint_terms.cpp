@@ -145,10 +145,20 @@ ExprPtr Terms::inlined(const ExprPtr& expr) const {
     const auto at = lets_.find(expr->text);
     return at == lets_.end() ? expr : at->second;
   }
+  const bool chooses = expr->kind == Expr::Kind::kBinary && expr->text == "??";
+  if (const auto there = chooses ? is_there(*expr->args[0]) : std::nullopt) return inlined(expr->args[*there ? 0 : 1]);
   Expr out = *expr;
   for (auto& arg : out.args) arg = inlined(arg);
   for (auto& [key, value] : out.named) value = inlined(value);
   return std::make_shared<const Expr>(std::move(out));
+}
+
+/// Whether a name stands for something in this variant; nothing where that differs from match to match.
+std::optional<bool> Terms::is_there(const Expr& name) const {
+  if (name.kind != Expr::Kind::kName) return std::nullopt;
+  if (std::ranges::find(variant_.absent, name.text) != variant_.absent.end()) return false;
+  const auto node = std::ranges::find(variant_.nodes, name.text, &PatternNode::name);
+  return node == variant_.nodes.end() || node->optional ? std::nullopt : std::optional(true);
 }
 
 std::vector<ExprPtr> Terms::conditions(const RewriteRule& rule) const {
@@ -262,10 +272,7 @@ Term Terms::of_expr(const ExprPtr& expr) const {
     }
     case Expr::Kind::kBinary: {
       if (expr->text == "??") {
-        const auto& absent = variant_.absent;
-        const bool left_out = expr->args[0]->kind == Expr::Kind::kName &&
-                              std::find(absent.begin(), absent.end(), expr->args[0]->text) != absent.end();
-        return of_expr(expr->args[left_out ? 1 : 0]);
+        return of_expr(expr->args[is_there(*expr->args[0]).value_or(true) ? 0 : 1]);
       }
       if (expr->text == "along") {
         Term term = operate("broadcast", {expr->args[0]});
