@@ -197,9 +197,10 @@ class Formatter {
     for (std::size_t i = open + 1; i < close_at; i = end_of_clause(i, close_at)) starts.push_back(i);
     starts.push_back(close_at);
     for (std::size_t k = 0; k + 1 < starts.size(); ++k) space_out(p_, starts[k], starts[k + 1]);
-    const std::size_t width = on_one_line(begin, open, starts);
+    const bool broken =
+        p_[open + 1].starts_line() || out_.column() + on_one_line(begin, open, starts) > LineWriter::kWidth;
     out_.put(begin, open + 1, indent_ + 2 * kIndent);
-    if (p_[open + 1].starts_line() || out_.column() - out_.width(begin, open + 1) + width > LineWriter::kWidth) {
+    if (broken) {
       lines(starts);
       return;
     }

@@ -202,13 +202,18 @@ std::size_t LineWriter::width(std::size_t begin, std::size_t end) const {
   return sum;
 }
 
-void LineWriter::put_piece(std::size_t i, std::size_t below) {
-  Piece& piece = pieces_[i];
-  for (const Piece::Comment& comment : std::exchange(piece.above, {})) {
+void LineWriter::comments_above(std::size_t i, std::size_t below) {
+  const std::vector<Piece::Comment> above = std::exchange(pieces_[i].above, {});
+  for (const Piece::Comment& comment : above) {
     line(below);
     write(comment.text);
-    ended_ = true;
   }
+  if (!above.empty()) line(below);
+}
+
+void LineWriter::put_piece(std::size_t i, std::size_t below) {
+  Piece& piece = pieces_[i];
+  comments_above(i, below);
   if (ended_)
     line(below);
   else if (!fresh_ && piece.space_before)
@@ -222,6 +227,7 @@ void LineWriter::put_piece(std::size_t i, std::size_t below) {
 
 void LineWriter::put(std::size_t begin, std::size_t end, std::size_t below, std::size_t behind) {
   if (begin >= end) return;
+  comments_above(begin, below);
   const auto fits = [&](std::size_t first, std::size_t last, std::size_t rest) {
     return column_ + (!fresh_ && pieces_[first].space_before ? 1 : 0) + width(first, last) + rest <= kWidth;
   };
@@ -231,11 +237,13 @@ void LineWriter::put(std::size_t begin, std::size_t end, std::size_t below, std:
   }
   const std::vector<std::size_t> starts = split(begin, end);
   if (starts.size() == 1) return put_brackets(begin, end, below, behind);
-  const bool chain = pieces_[starts[1]].is("|>");
+  const bool chain = pieces_[starts[1]].is("|>") || pieces_[starts[1]].is("|");
   for (std::size_t k = 0; k < starts.size(); ++k) {
     const bool last = k + 1 == starts.size();
     const std::size_t stop = last ? end : starts[k + 1], rest = last ? behind : 0;
-    if (k > 0 && !ended_ && (chain || !fits(starts[k], stop, rest))) line(below);
+    comments_above(starts[k], below);
+    if (k > 0 && ended_) line(below);
+    if (k > 0 && !fresh_ && (chain || !fits(starts[k], stop, rest))) line(below);
     put(starts[k], stop, k == 0 ? below : below + 2, rest);
   }
 }
@@ -259,7 +267,7 @@ void LineWriter::put_brackets(std::size_t begin, std::size_t end, std::size_t be
 
 /// Where the parts begin that the loosest operators of [begin, end) join. An operator ends its line, so that `//` never
 /// begins one, where it would be a comment; but links of a chain and branches of a condition show what they are in
-/// front.
+/// front, and so does what a comment stands in front of. Then all alternatives do.
 std::vector<std::size_t> LineWriter::split(std::size_t begin, std::size_t end) const {
   std::vector<std::size_t> starts{begin};
   int loosest = 0;
@@ -273,7 +281,13 @@ std::vector<std::size_t> LineWriter::split(std::size_t begin, std::size_t end) c
     if (!joins || (loosest != 0 && level > loosest)) continue;
     if (level != loosest) starts.resize(1);
     loosest = level;
-    starts.push_back(piece.is("|>") || piece.is("if") || piece.is("else") ? i : i + 1);
+    const bool commented = !piece.is("//") && (!piece.above.empty() || !pieces_[i - 1].behind.empty());
+    starts.push_back(one_of(piece.text, {"|>", "if", "else"}) || commented ? i : i + 1);
+  }
+  const auto in_front = [&](std::size_t start) { return pieces_[start].is("|"); };
+  if (std::any_of(starts.begin() + 1, starts.end(), in_front)) {
+    for (std::size_t& start : starts)
+      if (start > begin && pieces_[start - 1].is("|")) --start;
   }
   return starts;
 }

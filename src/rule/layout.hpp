@@ -65,6 +65,8 @@ class LineWriter {
  private:
   void write(std::string_view text);
   void put_piece(std::size_t i, std::size_t below);
+  /// Those in front of a piece, each on a line, and the line that the piece begins.
+  void comments_above(std::size_t i, std::size_t below);
   void put_brackets(std::size_t begin, std::size_t end, std::size_t below, std::size_t behind);
   std::vector<std::size_t> split(std::size_t begin, std::size_t end) const;
 

@@ -93,6 +93,32 @@ TEST_CASE("any comment and any line end may stand between any two tokens", "[rul
   CHECK(parsed > 800);
 }
 
+TEST_CASE("comments may stand between all tokens at once", "[rule]") {
+  int parsed = 0;
+  for (const std::string& sample : paragraphs()) {
+    for (const std::string comment : {"  # here %\n", "\n# above %\n", "  # here %\n  // above %\n\n"}) {
+      for (const std::size_t step : {1U, 2U, 3U, 7U}) {
+        std::string text = sample;
+        const std::vector<Token> tokens = tokenize(text);
+        for (std::size_t i = tokens.size(); i > 0; i -= std::min(i, step))
+          text.insert(std::min<std::size_t>(tokens[i - 1].end, text.size()), comment);
+        parsed += holds(text) ? 1 : 0;
+      }
+    }
+  }
+  CHECK(parsed > 1000);
+}
+
+TEST_CASE("alternatives with comments stand below one another, each behind its comment", "[rule]") {
+  CHECK(format("rewrite r {\n match (\n# a\nrelu # b\n# c\n|gelu|\n abs # d\n# e\n)(x) as act to act(x)}") ==
+        "rewrite r {\n  match (\n         # a\n         relu  # b\n         # c\n         | gelu\n"
+        "         | abs  # d\n        # e\n        )(x) as act\n  to act(x)\n}\n");
+  CHECK(
+      format("rewrite r {\n match x where\n# a\nrank(x) == 1 # b\n# c\nor rank(x) == 2\nto x }") ==
+      "rewrite r {\n  match x\n  where\n        # a\n        rank(x) == 1  # b\n        # c\n        or rank(x) == 2\n"
+      "  to x\n}\n");
+}
+
 TEST_CASE("a rule file is laid out in the one way", "[rule]") {
   CHECK(format("") == "");
   CHECK(format("\n\n# only a comment  \n\n\n") == "# only a comment\n");
