@@ -145,9 +145,7 @@ class Lowering {
       return expr;
     }
     c_.used.insert(expr->text);
-    static const std::set<std::string> constants = {"nan", "pi", "e"};
-    if (c_.scope.contains(expr->text) || ops::dtype_from_name(expr->text) || constants.contains(expr->text))
-      return expr;
+    if (c_.scope.contains(expr->text) || is_constant_name(expr->text)) return expr;
     std::vector<std::string> known;
     for (const auto& [key, binding] : c_.scope) known.push_back(key);
     std::string near = is_function(expr->text) ? "it is a function: " + expr->text + "(x)" : std::string();
@@ -279,8 +277,11 @@ class Lowering {
     for (const auto& row : functions()) known.push_back(row.name);
     for (const auto& row : kRoles) known.emplace_back(row.name);
     for (const auto& name : term_queries()) known.push_back(name);
+    if (c_.place != ExprPlace::kBody && c_.place != ExprPlace::kTest)
+      for (const auto& name : plan_queries()) known.push_back(name);
+    const bool dtype = !dtype_of_others(expr.text).empty();
     c_.reports.unknown(callee_span(expr), expr.text, "there is no operator or function '" + expr.text + "'",
-                       operator_meant(expr.text, known));
+                       dtype ? dtype_meant(expr.text) : operator_meant(expr.text, known));
     return children(expr);
   }
 
@@ -498,6 +499,10 @@ ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context, KindSet wanted, co
   const bool sound = context.reports.error_count() == errors;
   context.kinds = sound ? check_kinds(lowered, context, wanted, role) : kAnyKind;
   return sound && context.place != ExprPlace::kBody ? compare_extents(lowered) : lowered;
+}
+
+bool is_constant_name(const std::string& name) {
+  return name == "nan" || name == "pi" || name == "e" || ops::dtype_from_name(name).has_value();
 }
 
 bool is_function(const std::string& name) {

@@ -208,8 +208,10 @@ class Kinds {
       mismatch(*list, kLists, "the other operand of '" + op + "' is a tensor", kTensors | kNumbers);
       return 0;
     }
-    if (op == "+" && ((a == kLists && b == kNumbers) || (a == kNumbers && b == kLists))) {
-      mismatch(a == kNumbers ? *left : *right, kNumbers, "lists are joined with lists", kLists);
+    const auto is_no_list = [](KindSet kinds) { return kinds != 0 && (kinds & (kLists | kTensors)) == 0; };
+    if (op == "+" && ((a == kLists && is_no_list(b)) || (is_no_list(a) && b == kLists))) {
+      const bool first = b == kLists;
+      mismatch(first ? *left : *right, first ? a : b, "lists are joined with lists", kLists);
       return 0;
     }
     return arithmetic(a, b, (kNumbers | (lists ? kLists | kTexts : 0)) & (a | b));

@@ -10,7 +10,9 @@ constexpr std::size_t kMostParts = 4096;  // some dozens come of what people wri
 
 void LetChecks::bind(const ast::Name& name, const Expr& value, bool taken) {
   std::size_t size = parts(value);
-  if (const auto before = read_.find(name.text); before != read_.end() && !taken)
+  // Else the name meant nothing where it was used, which is reported.
+  const bool meant = is_constant_name(name.text);
+  if (const auto before = read_.find(name.text); before != read_.end() && !taken && meant)
     reports_.error(name.span, "'" + name.text + "' is used before it is bound", {},
                    {{before->second, "it is used here"}});
   if (size > kMostParts) {

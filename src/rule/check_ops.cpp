@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/rule/checker.hpp"
+#include "src/rule/spelling.hpp"
 
 namespace fusewright::rule {
 
@@ -107,8 +108,7 @@ class OpsChecker {
         std::vector<std::string> known;
         for (const AttrKind k : kKinds) known.emplace_back(ops::name(k));
         reports_.error(attr.kind->span, "there is no attribute kind '" + attr.kind->text + "'",
-                       attr.kind->text == "list" ? "a list is ints, floats, strings or a shape"
-                                                 : did_you_mean(attr.kind->text, known));
+                       kind_meant(attr.kind->text, known));
       }
     }
     if (attr.fallback != nullptr) {
@@ -170,7 +170,8 @@ class OpsChecker {
     for (std::size_t i = 0; i < info.results.size(); ++i) {
       if (body->results[i] != nullptr) continue;
       complete = false;
-      if (nameless) continue;
+      const auto before = info.results.begin() + static_cast<std::ptrdiff_t>(i);
+      if (nameless || std::find(info.results.begin(), before, info.results[i]) != before) continue;  // reported
       reports_.error(decl.name.span,
                      "the body of " + info.name + " does not say what its result '" + info.results[i] + "' is");
     }

@@ -92,7 +92,8 @@ OpSet resolve_application(const ast::Name& name, const Pattern* choice, std::siz
       context.reports.error(word->span, "only operators can be applied to operands");
       continue;
     }
-    const OpSet part = resolve_application(word->name, nullptr, operands, attrs, span, context);
+    OpSet part = resolve_application(word->name, nullptr, operands, attrs, span, context);
+    std::erase_if(part.ops, [&](OpId op) { return !operand_count_fits(context.table[op], operands); });  // reported
     set.ops.insert(set.ops.end(), part.ops.begin(), part.ops.end());
   }
   std::sort(set.ops.begin(), set.ops.end());

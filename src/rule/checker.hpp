@@ -95,6 +95,8 @@ ExprPtr lower_expr(const ExprPtr& expr, ExprContext& context, KindSet wanted = k
 
 /// Whether expressions can call something by this name that is no operator: `rank`, `constant`, `out_feature`.
 bool is_function(const std::string& name);
+/// Whether a name means something where nothing is bound to it: `pi`, `f32`.
+bool is_constant_name(const std::string& name);
 
 /// What a lowered expression can be. Reports every part that is used as what it cannot be, with the place where its
 /// name is bound.

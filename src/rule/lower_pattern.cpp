@@ -139,7 +139,10 @@ class Lowering {
     node.kind = PatternNode::Kind::kApply;
     node.span = pattern.span;
     node.ops = {{c_.table.require(op)}};
-    for (const auto& arg : args) node.operands.push_back(lower(*arg));
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      node.operands.push_back(lower(*args[i]));
+      optional_operand(node, i, *args[i]);
+    }
     bind_node(pattern.as, node);
     return add(std::move(node));
   }

@@ -222,7 +222,8 @@ std::string other_spelling(const std::string& text, std::size_t at, std::string_
 
 Diagnostic stop_diagnostic(const SourcePtr& source, const Scan& scan, const Stop& stop) {
   const std::string& text = source->text;
-  const auto at = static_cast<std::size_t>(stop.place - text.data());
+  auto at = static_cast<std::size_t>(stop.place - text.data());
+  while (at > 0 && at < text.size() && is_word(text[at]) && is_word(text[at - 1])) --at;  // reading may stop in a word
   const std::string before = token_before(text, scan, at);
   Diagnostic result;
   result.message = std::string("expected ") + stop.what;

@@ -61,6 +61,9 @@ constexpr std::pair<std::string_view, std::string_view> kOperators[] = {
     {"eq", " equal "},
     {"lt", " less "},
     {"gt", " greater "}};
+/// Functions, likewise.
+constexpr std::pair<std::string_view, std::string_view> kFunctions[] = {{"constant", " isconst isconstant const "},
+                                                                        {"rank", " ndim ndims "}};
 constexpr std::pair<std::string_view, std::string_view> kAttrs[] = {{"dim", "axis"},
                                                                     {"dim", "axes"},
                                                                     {"dims", "axes"},
@@ -77,6 +80,9 @@ constexpr std::pair<std::string_view, std::string_view> kAttrs[] = {{"dim", "axi
                                                                     {"kernel_size", "window"},
                                                                     {"type", "dtype"},
                                                                     {"to", "dtype"}};
+constexpr std::pair<std::string_view, std::string_view> kAttrKinds[] = {
+    {"integer", "int"}, {"number", "float"}, {"double", "float"}, {"boolean", "bool"}, {"str", "string"},
+    {"text", "string"}, {"type", "dtype"},   {"axes", "ints"},    {"axis", "int"},     {"integers", "ints"}};
 /// What has no attribute of its own.
 constexpr std::pair<std::string_view, std::string_view> kNoAttrs[] = {
     {"keepdims", "a reduction drops its axes; unsqueeze(x, axes) puts them back"},
@@ -97,8 +103,10 @@ std::string dtype_of_others(const std::string& word) {
   return {};
 }
 
-std::string dtype_meant(const std::string& word) {
-  std::string meant = dtype_of_others(word);
+std::string dtype_meant(const std::string& written) {
+  std::string word = written;
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string meant = ops::dtype_from_name(word) ? word : dtype_of_others(word);
   // A dtype is short, so that one letter too many or another digit is near and little else is.
   if (meant.empty() && word.size() > 1 && word.size() < 6) {
     std::vector<std::string> names;
@@ -108,6 +116,13 @@ std::string dtype_meant(const std::string& word) {
     meant = nearest(word, names);
   }
   return meant.empty() ? "" : "did you mean '" + meant + "'?";
+}
+
+std::string kind_meant(const std::string& word, const std::vector<std::string>& known) {
+  if (word == "list") return "a list is ints, floats, strings or a shape";
+  for (const auto& [other, ours] : kAttrKinds)
+    if (other == word) return "did you mean '" + std::string(ours) + "'?";
+  return did_you_mean(word, known);
 }
 
 std::string attr_meant(const std::string& word, const std::vector<std::string>& known) {
@@ -145,6 +160,9 @@ std::string operator_meant(const std::string& word, const std::vector<std::strin
   for (const auto& [ours, others] : kOperators)
     if (others.find(" " + wanted + " ") != std::string_view::npos && std::ranges::find(known, ours) != known.end())
       return "the operator is named '" + std::string(ours) + "'";
+  for (const auto& [ours, others] : kFunctions)
+    if (others.find(" " + wanted + " ") != std::string_view::npos && std::ranges::find(known, ours) != known.end())
+      return "the function is named '" + std::string(ours) + "'";
   return did_you_mean(word, known);
 }
 

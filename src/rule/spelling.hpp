@@ -16,6 +16,8 @@ std::string clause_meant(const std::string& word);
 std::string operator_meant(const std::string& word, const std::vector<std::string>& known);
 /// The same for an attribute that an operator does not have: `dim` for `axis`. `known` has those that it has.
 std::string attr_meant(const std::string& word, const std::vector<std::string>& known);
+/// The same for the kind of an attribute: `int` for `integer`.
+std::string kind_meant(const std::string& word, const std::vector<std::string>& known);
 /// "write rank(x)" for `x.ndim`, and for functions of ours; else empty.
 std::string member_meant(const std::string& tensor, const std::string& word);
 
