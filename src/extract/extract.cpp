@@ -121,7 +121,7 @@ class RewriteUses {
   egraph::Decoded match_;
 };
 
-/// Composite operators that rules made equal to nodes of the planned graph.
+/// Composite operators that nodes of the planned graph are equal to, whether the model has them or rules made them.
 class Recognitions {
  public:
   explicit Recognitions(const egraph::EGraph& egraph) : egraph_(egraph) {
@@ -129,7 +129,7 @@ class Recognitions {
     for (std::uint32_t i = 0; i < egraph.node_count(); ++i) {
       const ENodeId n(i);
       const egraph::ENode& node = egraph[n];
-      if (node.dead || node.op == egraph.result_op() || !egraph.made_by(n).valid()) continue;
+      if (node.dead || node.op.index >= egraph.table().size()) continue;
       const ops::OpInfo& info = egraph.table()[node.op];
       if (info.body == nullptr) continue;
       const egraph::EClassId c = egraph.find(egraph::term(n));

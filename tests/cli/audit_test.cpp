@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "program.hpp"
 
@@ -51,6 +52,12 @@ TEST_CASE("a kernel's nodes are those that it computes, though constants are sha
   const json top = group_with(report, "top_conv");
   CHECK(top["nodes"] == json({"top_bn", "top_conv", "top_relu"}));
   CHECK(top["name"].get<std::string>().starts_with("conv_bias_relu"));
+}
+
+TEST_CASE("an operator that the model has by name is listed by it", "[cli][audit]") {
+  std::set<std::string> ops;
+  for (const json& found : group_with(audit(kDigits), "top_conv")["recognised"]) ops.insert(found["op"]);
+  CHECK(ops == std::set<std::string>{"batch_norm", "relu"});
 }
 
 TEST_CASE("a group is shown in depth: schedule, cost, and rules that replay", "[cli][audit]") {

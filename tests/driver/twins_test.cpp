@@ -142,7 +142,7 @@ std::string normal(const std::string& place, const std::string& tail) {
 }  // namespace
 
 TEST_CASE("what only resembles a layer normalisation is none", "[driver]") {
-  const std::vector<std::string> name = {"recognise-layer-norm", "recognise-layer-norm-by-root"};
+  const std::vector<std::string> name = {"recognise-layer-norm"};
   constexpr bool approximate = true;
   check_all({
       {"layer norm", normal("0", "n * s + b, r + w"), name, {}, approximate},

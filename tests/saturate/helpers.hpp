@@ -128,19 +128,25 @@ inline void check_replays(const egraph::EGraph& egraph, const match::Program& pr
 }
 inline void check_replays(const Saturated& s) { check_replays(s.graph(), s.program, s.rules->rewrites); }
 
-/// Whether the value is found equal to a result of this operator.
-inline bool has_operator(const Saturated& s, Value value, const std::string& name) {
+/// The nodes of this operator that the value is found equal to a result of.
+inline std::vector<ENodeId> operators(const Saturated& s, Value value, const std::string& name) {
   const egraph::EGraph& egraph = s.graph();
   egraph::Index index;
   index.refresh(egraph);
   const ops::OpId wanted = egraph.table().require(name);
-  const auto holds = [&](EClassId c) {
-    return std::ranges::any_of(index.nodes(egraph.find(c)), [&](const auto& entry) { return entry.op == wanted; });
+  std::vector<ENodeId> found;
+  const auto look = [&](EClassId c) {
+    for (const auto& entry : index.nodes(egraph.find(c)))
+      if (entry.op == wanted) found.push_back(entry.node);
   };
   const EClassId c = egraph.find(s.imported.at(value));
-  return holds(c) || std::ranges::any_of(index.nodes(c), [&](const auto& entry) {
-           return entry.op == egraph.result_op() && holds(egraph.operands(entry.node)[0]);
-         });
+  look(c);
+  for (const auto& entry : index.nodes(c))
+    if (entry.op == egraph.result_op()) look(egraph.operands(entry.node)[0]);
+  return found;
+}
+inline bool has_operator(const Saturated& s, Value value, const std::string& name) {
+  return !operators(s, value, name).empty();
 }
 
 }  // namespace fusewright::saturate

@@ -22,7 +22,7 @@ struct RewriteUse {
   std::vector<std::string> source_nodes;
 };
 
-/// A composite operator that rules have found in the model: `value` is a result of it.
+/// A composite operator of the model, or one that rules have found in it: `value` is a result of it.
 struct Recognition {
   std::string op;     ///< "layer_norm"; with ".square" behind it for a further result of that name
   std::string value;  ///< node of the plan's graph
