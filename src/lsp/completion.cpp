@@ -169,9 +169,16 @@ class Completer {
       return dtypes("[");
     }
     const bool operands = !open.empty() && o_.word(open.front()) == "(";
+    const Declaration* d = declaration();
+    if (before == ":" && operands && d != nullptr && d->kind == Declaration::Kind::kOp) {
+      for (int i = 0; i <= static_cast<int>(ops::AttrKind::kTensor); ++i)
+        add(ops::name(static_cast<ops::AttrKind>(i)), kTypeParameter, "kind of an attribute");
+      return;
+    }
     if (operands && (before == "(" || before == "," || before == ";")) attributes(o_.applied_at(at_), " = ");
     for (const Binding* b : bindings_around(o_, at_ > 0 ? at_ - 1 : 0))
-      add(b->name, kVariable, std::string(name(b->kind)) + (b->what.empty() ? "" : ": " + b->what));
+      if (b->token != at_ || o_.tokens[at_].begin >= offset_)  // but for the word that is being typed
+        add(b->name, kVariable, std::string(name(b->kind)) + (b->what.empty() ? "" : ": " + b->what));
     const bool chain = in_chain() && !operands;
     if (chain) classes();
     operators();

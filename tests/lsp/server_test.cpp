@@ -325,6 +325,9 @@ TEST_CASE("completion offers what may stand there", "[lsp]") {
   CHECK(has(offered("op f(x; slope = 1.0) = x * s"), "slope"));
   CHECK(has(offered("rewrite r {\n  match x\n  test { x: "), "bf16"));
   CHECK(has(offered("rewrite r {\n  match x\n  test { x: f32[2]\n  "), "kernels"));
+  CHECK_FALSE(has(offered("rewrite r {\n  match red"), "red"));
+  CHECK(offered("op f(x; a: ")[0] == "int");
+  CHECK_FALSE(has(offered("op f(x; a: "), "exp"));
   CHECK(offered("# in a comment ").empty());
   CHECK(offered("include \"oth").empty());
 }
