@@ -10,9 +10,12 @@ using Kind = Expr::Kind;
 
 namespace {
 
-constexpr std::size_t kMostRounds = 6;   // in which what was learned is put into what was said
-constexpr std::size_t kMostSplits = 64;  // of cases that are told apart
-constexpr std::size_t kLongest = 16;     // of lists whose elements are looked at one by one
+constexpr std::size_t kMostRounds = 6;     // in which what was learned is put into what was said
+constexpr std::size_t kMostSplits = 64;    // of cases that are told apart
+constexpr std::size_t kMostSaid = 200;     // conditions, those that follow included; others are not looked at
+constexpr std::size_t kMostWork = 20'000;  // statements that are gone through; then nothing more follows
+constexpr std::size_t kLongest = 16;       // of lists whose elements are looked at one by one
+constexpr std::size_t kMostCases = 64;     // of lists that something is looked for in
 
 std::optional<DTypeSet> dtype_constant(const Expr& expr) {
   const auto dtype = expr.kind == Kind::kName ? ops::dtype_from_name(expr.text) : std::nullopt;
@@ -54,7 +57,7 @@ bool is_list_of_one(const Expr& expr) { return expr.kind == Kind::kList && expr.
 
 }  // namespace
 
-Conditions::Conditions(const Facts& facts) : facts_(facts) {
+Conditions::Conditions(const Facts& facts) : facts_(facts), work_left_(std::make_shared<std::size_t>(kMostWork)) {
   for (const auto& [key, set] : facts.dtypes) {
     const auto [at, fresh] = dtypes_.emplace(key, set);
     if (!fresh) at->second &= set;
@@ -93,19 +96,21 @@ bool Conditions::implies(const Expr& expr) const {
   for (const auto& [statement, holds] : statements_) collect_partial(*plain(*statement, facts_, {}), answered);
   if (!std::ranges::includes(answered, asked)) return false;
   Conditions other = *this;
+  other.work_left_ = std::make_shared<std::size_t>(kMostWork);
   return !other.add(expr, false);
 }
 
 /// Takes down what a condition says by itself; what follows from it and others is left to `settle`.
 bool Conditions::state(const Expr& written, bool holds) {
+  if (statements_.size() >= kMostSaid) return true;
+  if (written.kind == Kind::kUnary && written.text == "not") return state(*written.args[0], !holds);
+  if (written.kind == Kind::kBinary && (written.text == "and" || written.text == "or")) {
+    std::vector<Statement> parts = {{written.args[0], holds}, {written.args[1], holds}};
+    return (written.text == "and") == holds ? state_all(std::move(parts)) : either(std::move(parts));
+  }
   const ExprPtr shared = plain(written, facts_, known_);
   const Expr& expr = *shared;
   if (expr.kind == Kind::kBool) return (expr.integer != 0) == holds;
-  if (expr.kind == Kind::kUnary && expr.text == "not") return state(*expr.args[0], !holds);
-  if (expr.kind == Kind::kBinary && (expr.text == "and" || expr.text == "or")) {
-    std::vector<Statement> parts = {{expr.args[0], holds}, {expr.args[1], holds}};
-    return (expr.text == "and") == holds ? state_all(std::move(parts)) : either(std::move(parts));
-  }
   // The same condition, word for word, must not be stated both ways.
   const auto [stated, fresh] = stated_.emplace(text_of(expr), holds);
   if (!fresh) return stated->second == holds;
@@ -131,6 +136,9 @@ bool Conditions::either(std::vector<Statement> alternatives) {
 
 /// States what follows until nothing new does.
 bool Conditions::propagate() {
+  const std::size_t work = statements_.size() + 1;
+  if (*work_left_ < work) return true;
+  *work_left_ -= work;
   for (std::size_t round = 0; round < kMostRounds; ++round) {
     while (!open_.empty())
       if (!state_all(std::exchange(open_, {}))) return false;
@@ -217,6 +225,7 @@ bool Conditions::membership(const ExprPtr& item, const ExprPtr& list, bool holds
     for (auto& [key, factor] : least.terms) factor = -factor;
     return order(least, false);
   }
+  if (list->args.size() > kMostCases) return true;
   DTypeSet dtypes;
   std::vector<Statement> cases;
   for (const ExprPtr& other : list->args) {
@@ -379,7 +388,9 @@ bool Conditions::learn() {
   for (const auto& [text, other] : equal_)
     if (const auto at = constants_.find(root(text)); at != constants_.end()) known_.emplace(text, at->second);
   for (const auto& [text, constant] : constants_) known_.emplace(text, constant);
+  std::erase_if(known_, [](const auto& entry) { return entry.second->args.size() > kMostCases; });
   for (const auto& [a, b] : equal_lists_) {
+    if (statements_.size() + open_.size() >= kMostSaid) break;
     for (const auto& [one, other] : {std::pair(part_of(a), part_of(b)), std::pair(part_of(b), part_of(a))}) {
       if (!one || !other) continue;
       for (const auto& [key, expr] : seen_) {

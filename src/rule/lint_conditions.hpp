@@ -92,6 +92,7 @@ class Conditions {
   std::vector<std::vector<Statement>> choices_;  ///< of each, one must hold
   std::map<std::string, ops::ExprPtr> seen_;     ///< numbers that conditions ask for
   Known known_;
+  std::shared_ptr<std::size_t> work_left_;  ///< of this and of its copies, so that many conditions take no long time
 };
 
 }  // namespace fusewright::rule

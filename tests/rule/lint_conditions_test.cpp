@@ -175,3 +175,20 @@ TEST_CASE("conditions that hold together are never said to be impossible", "[rul
   }
   CHECK(impossible > 20);  // of conditions that were put together without a look at the world
 }
+
+TEST_CASE("many conditions and long lists are linted in little time", "[rule]") {
+  std::vector<int> numbers(2000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int>(i);
+  const std::string list = fmt::format("[{}]", fmt::join(numbers, ", "));
+  std::string slices, rests;
+  for (int i = 0; i < 40; ++i) {
+    slices += fmt::format("{}p[{}:] == q[{}:], p[{}] == {}", i == 0 ? "" : ", ", i, i + 1, i, i);
+    rests += fmt::format("{}a % {} == b % {} + dim(x, {})", i == 0 ? "" : ", ", i + 2, i + 3, i % 9);
+  }
+  for (const std::string& guards : {"a not in " + list + ", p == " + list + ", a in " + list, slices, rests}) {
+    const RuleSet set = check(
+        "op f(x; a: int, b: int, p: ints, q: ints)\nrewrite one {\n  match f(x, a = a, b = b, p = p, q = q)\n  where " +
+        guards + "\n  to x\n}\n");
+    CHECK(std::ranges::none_of(lint_rules(set), [](const Finding& f) { return f.lint == "impossible-match"; }));
+  }
+}
