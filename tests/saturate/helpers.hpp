@@ -8,6 +8,7 @@
 #include "fusewright/rule/parse.hpp"
 #include "fusewright/saturate/apply.hpp"
 #include "fusewright/saturate/saturate.hpp"
+#include "tests/main/paths.hpp"
 
 namespace fusewright::saturate {
 
@@ -24,6 +25,16 @@ inline std::shared_ptr<const rule::RuleSet> rules_of(const std::string& text) {
   auto rules = rule::check_rules({*file}, ops::OpTable::builtin());
   if (!rules) FAIL(print_error(rules.error()));
   return std::make_shared<const rule::RuleSet>(*std::move(rules));
+}
+
+/// The rules that are shipped.
+inline std::shared_ptr<const rule::RuleSet> library() {
+  static const std::shared_ptr<const rule::RuleSet> rules = [] {
+    auto loaded = rule::load_rules({(tests::source_dir() / "rules").string()}, ops::OpTable::builtin());
+    if (!loaded) FAIL(print_error(loaded.error()));
+    return std::make_shared<const rule::RuleSet>(*std::move(loaded));
+  }();
+  return rules;
 }
 
 inline ops::Type f32(std::initializer_list<std::int64_t> dims) {

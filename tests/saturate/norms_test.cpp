@@ -1,6 +1,5 @@
 #include <set>
 
-#include "tests/main/paths.hpp"
 #include "tests/saturate/helpers.hpp"
 
 // Normalisations as exporters write them: whatever the form, the operator of that name is found in the class of the
@@ -8,15 +7,6 @@
 
 namespace fusewright::saturate {
 namespace {
-
-std::shared_ptr<const rule::RuleSet> library() {
-  static const std::shared_ptr<const rule::RuleSet> rules = [] {
-    auto loaded = rule::load_rules({(tests::source_dir() / "rules").string()}, ops::OpTable::builtin());
-    if (!loaded) FAIL(print_error(loaded.error()));
-    return std::make_shared<const rule::RuleSet>(*std::move(loaded));
-  }();
-  return rules;
-}
 
 struct Form {
   bool keepdims = true;
