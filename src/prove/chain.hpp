@@ -6,23 +6,9 @@
 #include <vector>
 
 #include "fusewright/prove/instance.hpp"
+#include "src/prove/random.hpp"
 
 namespace fusewright::prove {
-
-/// SplitMix64.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t below(std::uint64_t n) {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return (z ^ (z >> 31)) % n;
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 /// How many operands an operator is tried with for a result of this type.
 std::size_t operand_count(const ops::OpInfo& op, const ops::Type& result);

@@ -64,9 +64,32 @@ bool try_instance(const rule::RuleSet& rules, const LoneRule& rule, const Instan
       return true;
     }
     if (*found) return differs((*found)->values, (*found)->reason);
+    search.of_forms.resize(search.tried.bulk.size(), instance);
   }
   if (!has_elements(*left)) ++search.empty;
   return true;
+}
+
+constexpr std::uint64_t kBulkWork = 1 << 13;  // elements that are computed for each term allowed, of all forms
+constexpr std::uint64_t kMostRows = 1 << 18;  // of one form
+constexpr std::uint64_t kFewestRows = 1 << 6;
+constexpr std::uint64_t kOneBound = 16;  // error bounds cost so many times the numbers alone
+
+/// Many random values of each form of the terms that agreed on few.
+void search_in_bulk(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, Search& search) {
+  std::uint64_t work = 0;
+  for (const Form& form : search.tried.bulk) work += form.work();
+  if (work == 0) return;
+  const rule::Exactness& exactness = rule.rule->exactness;
+  const std::uint64_t most = kBulkWork * budget.terms_per_level / (exactness.bitexact() ? 1 : kOneBound);
+  const std::uint64_t rows = std::clamp(most / work, kFewestRows, kMostRows);
+  for (std::size_t i = 0; i < search.tried.bulk.size(); ++i) {
+    const auto found = find_difference_in_bulk(search.tried.bulk[i], exactness, static_cast<std::int64_t>(rows));
+    if (!found || !*found) continue;
+    search.counterexample = {print_reject(*rules.table, search.of_forms[i]), (*found)->values, (*found)->reason};
+    return;
+  }
+  note_level(search, fmt::format("{} random values for each of {} forms", rows, search.tried.bulk.size()));
 }
 
 /// The instances of one level, smallest first.
@@ -286,14 +309,16 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
   Search search;
   LevelSearch at(rules, rule, budget, cache, search);
   for (const Level& level : levels())
-    if (!at.run(level)) break;
+    if (!at.run(level)) return search;
+  search_in_bulk(rules, rule, budget, search);
   if (search.instances > search.empty || search.unknown > 0 || search.counterexample) return search;
   Search wider;
   LevelSearch further(rules, rule, budget, cache, wider);
   further.name_every_dtype();
   const std::vector<std::int64_t> own = extents_in(*rule.rule);
   for (const Level& level : levels_with(own.empty() ? std::vector<std::int64_t>{2} : own))
-    if (!further.run(level)) break;
+    if (!further.run(level)) return wider;
+  search_in_bulk(rules, rule, budget, wider);
   return wider.instances > wider.empty || wider.counterexample ? wider : search;
 }
 

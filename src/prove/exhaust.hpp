@@ -1,11 +1,11 @@
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "fusewright/prove/instance.hpp"
 #include "fusewright/prove/prove.hpp"
 #include "src/prove/apply.hpp"
+#include "src/prove/values.hpp"
 
 namespace fusewright::prove {
 
@@ -17,7 +17,8 @@ struct Search {
   bool sampled = false;        ///< of some level only a part was tried
   std::string unknown_reason;  ///< of the first instance that could not be evaluated
   std::optional<Counterexample> counterexample;
-  std::set<std::string> tried;  ///< see Sides
+  Tried tried;
+  std::vector<Instance> of_forms;  ///< by form of tried.bulk: the term that it was found in
 };
 
 /// Matches, applies and evaluates the instances of a rewrite in order of size, level by level, up to the first on which

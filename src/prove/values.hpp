@@ -8,8 +8,16 @@
 
 #include "fusewright/graph/graph.hpp"
 #include "fusewright/rule/rule.hpp"
+#include "src/prove/bulk.hpp"
 
 namespace fusewright::prove {
+
+/// What was tried of a rule's terms.
+struct Tried {
+  std::set<std::string> forms;  ///< terms of one element, and others but for their numbers
+  std::set<std::string> kinds;  ///< see kind_of
+  std::vector<Form> bulk;       ///< of which many random values are still to be tried
+};
 
 /// Two graphs over the same parameters whose results must agree.
 struct Sides {
@@ -18,8 +26,8 @@ struct Sides {
   std::vector<ops::TensorHandle> weights;  ///< constants of both that stand for any constant
   rule::Exactness exactness;
   bool evaluated = false;  ///< the left side is known to have a value
-  /// What was tried of one element, for terms of other shapes that do the same to each of theirs; may be null.
-  std::set<std::string>* tried = nullptr;
+  /// Terms of other shapes that do the same to each of their elements are tried once; may be null.
+  Tried* tried = nullptr;
 };
 
 /// Values on which the sides differ.
@@ -37,6 +45,11 @@ struct Difference {
 /// Instances of many elements get one round of special values.
 /// @returns nothing when they agree, or have no elements. Errors: the left side cannot be evaluated.
 Result<std::optional<Difference>> find_difference(const Sides& sides);
+
+/// So many random evaluations side by side of a form that find_difference has found no difference in. Nothing is found
+/// where the form has operators that cannot be evaluated so. Errors: as find_difference.
+Result<std::optional<Difference>> find_difference_in_bulk(const Form& form, const rule::Exactness& exactness,
+                                                          std::int64_t rows);
 
 /// Whether any result has an element; where none has there is nothing to compare.
 bool has_elements(const graph::Graph& graph);
