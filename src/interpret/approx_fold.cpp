@@ -58,7 +58,7 @@ Ball finish_product(DType dtype, const ProductStats& stats, const BoundOptions& 
 // Max and min (of pred also and, or): between those of the lower and of the upper ends.
 Ball extreme(Fold fold, DType dtype, const Numbers& x, std::int64_t base, std::span<const std::int64_t> offsets) {
   const bool down = fold == Fold::kMin || fold == Fold::kAnd;
-  const double start = ops::is_float(dtype) ? float_identity(down ? Fold::kMin : Fold::kMax)
+  const double start = ops::is_float(dtype) ? float_identity(down ? Fold::kMin : Fold::kMax, dtype)
                                             : number_of(dtype, {0, int_identity(fold, dtype)});
   double low = start, center = start, high = start;
   const auto combine = [down](double& so_far, double value) {

@@ -14,8 +14,9 @@ enum class Fold : std::uint8_t { kSum, kProd, kMax, kMin, kAnd, kOr };
 /// By the end of an operator's name: reduce_sum, reduce_window_sum and cum_sum all fold by kSum.
 Fold fold_of(std::string_view op);
 
-/// Result of no terms at all: 0, 1, the lowest or highest value, all ones.
-double float_identity(Fold fold);
+/// Result of no terms at all: 0, 1, the lowest or highest value (a number where the format has no infinities), all
+/// ones.
+double float_identity(Fold fold, DType dtype);
 std::int64_t int_identity(Fold fold, DType dtype);
 
 /// All terms x[base + offset]: sums and products in double (of f64 in Quad), not rounded to the dtype; max and min give

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fusewright/ops/float_format.hpp"
 #include "fusewright/support/check.hpp"
 #include "src/interpret/fold.hpp"
 #include "src/interpret/node.hpp"
@@ -76,10 +77,12 @@ Fold fold_of(std::string_view op) {
   return Fold::kOr;
 }
 
-double float_identity(Fold fold) {
+double float_identity(Fold fold, DType dtype) {
   if (fold == Fold::kSum) return 0;
   if (fold == Fold::kProd) return 1;
-  return fold == Fold::kMax ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  const ops::FloatFormat format = *ops::float_format(dtype);
+  const double greatest = format.finite_only ? format.greatest() : std::numeric_limits<double>::infinity();
+  return fold == Fold::kMax ? -greatest : greatest;
 }
 
 std::int64_t int_identity(Fold fold, DType dtype) {
@@ -101,7 +104,7 @@ double fold_floats(Fold fold, DType dtype, const double* x, std::span<const std:
   if (fold == Fold::kSum || fold == Fold::kProd)
     return dtype == DType::kF64 ? static_cast<double>(sum_or_product<Quad>(fold, x, offsets))
                                 : sum_or_product<double>(fold, x, offsets);
-  double out = float_identity(fold);
+  double out = float_identity(fold, dtype);
   for (const std::int64_t at : offsets) {
     const double pair[2] = {out, x[at]};
     out = wide_op(combiner(fold), pair);
@@ -223,7 +226,7 @@ void cumulate_floats(const NodeCall& call, Tensor& out) {
   for (const std::int64_t base : lines.outer)
     run_line(
         static_cast<std::int64_t>(lines.inner.size()), call.attrs.get<bool>("exclusive"),
-        call.attrs.get<bool>("reverse"), Acc(float_identity(fold)),
+        call.attrs.get<bool>("reverse"), Acc(float_identity(fold, in.dtype)),
         [&](const Acc& so_far, std::int64_t at) {
           const Acc pair[2] = {so_far, Acc(ops::get_double(in, base + lines.inner[static_cast<std::size_t>(at)]))};
           return wide_op(combiner(fold), pair);

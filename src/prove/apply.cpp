@@ -15,9 +15,6 @@ using saturate::Outcome;
 
 namespace {
 
-/// Of one term, evenly spaced: operands of commutative operators either way round are one match with other names.
-constexpr std::size_t kMostMatches = 16;
-
 /// A right side that holds the left side itself: the node over its operands, among which the result's class is the left
 /// side. Errors: that is a cycle still, or the graph has several results.
 Result<graph::Graph> over_left_side(const graph::Graph& graph, egraph::Imported& imported,
@@ -104,6 +101,7 @@ Applied apply_at_root(const LoneRule& rule, const graph::Graph& graph) {
       if (are_results(imported, info, decoded)) at_results.emplace_back(pattern, i);
     }
   const std::size_t step = (at_results.size() + kMostMatches - 1) / kMostMatches;
+  if (step > 1) out.left_out = at_results.size() - (at_results.size() + step - 1) / step;
   for (std::size_t k = 0; k < at_results.size(); k += step) {
     const auto [pattern, i] = at_results[k];
     if (k > 0) {  // the e-graph holds a right side already

@@ -5,6 +5,7 @@
 
 #include "fusewright/prove/instance.hpp"
 #include "src/prove/early_guards.hpp"
+#include "src/prove/hints.hpp"
 
 namespace fusewright::prove {
 
@@ -17,23 +18,6 @@ using Kind = InstanceNode::Kind;
 namespace {
 
 constexpr std::uint32_t kNone = InstanceNode::kNone;
-
-/// Numbers for constants that the rule reads: powers of two and not, both signs, the ends of what guards ask for.
-const std::vector<double>& splat_values() {
-  static const std::vector<double> kValues = {
-      1, 0, 2, 0.5, -4, 3, 0.1, -0.0, 10, 1024, 0.001, 0.0009765625, 2048, 65536, 1.0 / 16384, 1.0 / 3, 0x1p-130};
-  return kValues;
-}
-
-/// Numbers about those that the rule names: where guards on a value may begin, end or hold at all.
-std::vector<double> numbers_near(const std::vector<double>& named) {
-  std::vector<double> out;
-  for (const double n : named)
-    for (const double v : {n, -n, n - 1, n + 1, std::sqrt(std::fabs(n)), -std::sqrt(std::fabs(n))})
-      if (std::ranges::find(splat_values(), v) == splat_values().end() && std::ranges::find(out, v) == out.end())
-        out.push_back(v);
-  return out;
-}
 
 bool holds_number(ops::DType dtype, double value) {
   if (ops::is_float(dtype)) return true;
@@ -180,13 +164,16 @@ class Enumerator {
     const bool fresh = !guards_.knows(name);
     if (fresh) guards_.know(name, type);
     std::size_t passed = 0, passed_near = 0;
-    std::vector<double> values = splat_values();
+    std::vector<double> values = number_table();
     const std::size_t table = values.size();
     values.insert(values.end(), near_.begin(), near_.end());
+    const std::size_t named = values.size();
+    if (const auto further = space_.numbers_of.find(name); further != space_.numbers_of.end())
+      values.insert(values.end(), further->second.begin(), further->second.end());
     for (std::size_t i = 0; i < values.size(); ++i) {
       constexpr std::size_t kMostNear = 6;
       const double value = values[i];
-      if (!holds_number(type.dtype, value) || passed_near == kMostNear) continue;
+      if (!holds_number(type.dtype, value) || (passed_near == kMostNear && i < named)) continue;
       const bool further = passed >= space_.numbers;
       if (further && further_) break;
       if (terms_.work == 0) stopped_ = true;
@@ -195,7 +182,7 @@ class Enumerator {
       guards_.know_number(name, value);
       if (guards_.hold()) {
         ++passed;
-        passed_near += i >= table ? 1 : 0;
+        passed_near += i >= table && i < named ? 1 : 0;
         further_ = further_ || further;
         with({.kind = Kind::kNumber, .type = type, .name = name, .number = value}, then);
         if (further) further_ = false;
@@ -210,6 +197,8 @@ class Enumerator {
     if (literal.any) values = {0.5, 3};
     // A number that shapes give: a guard picks it out.
     if (literal.any && guarded_.contains(literal.bind)) values = {0.5, 1, 2, 3, 4, 6, 8, 9, 12, 18, 27};
+    if (const auto further = space_.numbers_of.find(literal.bind); literal.any && further != space_.numbers_of.end())
+      values.insert(values.end(), further->second.begin(), further->second.end());
     if (literal.value == 0 && !literal.any) values.push_back(-0.0);
     if (!literal.any && literal.tolerance > 0)  // both ends of what matches
       for (const double end : {-0.999, 0.999}) values.push_back(literal.value + end * literal.tolerance);

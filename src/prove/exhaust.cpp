@@ -54,6 +54,7 @@ bool try_instance(const rule::RuleSet& rules, const LoneRule& rule, const Instan
     return true;
   }
   ++search.instances;
+  if (applied.left_out > 0) ++search.many_ways;
   const std::vector<ops::TensorHandle> weights = weights_of(*left, instance);
   for (const graph::Graph& right : applied.rewritten) {
     const Result<std::optional<Difference>> found =
@@ -104,7 +105,11 @@ class LevelSearch {
         cache_(cache),
         roles_(roles_of(*rule.rule)),
         named_(dtypes_in(*rule.rule)),
-        constants_(constants_in(*rule.rule)) {}
+        constants_(constants_in(*rule.rule)) {
+    const GuardNumbers guards = numbers_by_guards(*rules.table, *rule.rule, tried_numbers(*rule.rule));
+    numbers_ = further_numbers(*rule.rule, guards);
+    std::ranges::copy(guards.attributes, std::back_inserter(constants_));
+  }
 
   /// From now on operands that otherwise are of few dtypes are of all.
   void name_every_dtype() { named_ = all_dtypes(); }
@@ -163,6 +168,7 @@ class LevelSearch {
     Space space = space_of(tier);
     space.named = named_;
     space.constants = constants_;
+    space.numbers_of = numbers_;
     terms.clear();
     listed_ = 0;
     std::uint64_t work = kWorkPerTerm * most;
@@ -189,6 +195,7 @@ class LevelSearch {
   std::map<std::string, Role> roles_;
   std::vector<DType> named_;
   std::vector<double> constants_;
+  std::map<std::string, std::vector<double>> numbers_;  // by constant
   std::uint64_t listed_ = 0;
 };
 
@@ -303,6 +310,25 @@ Sources uses_in(const ops::OpTable& table, ops::OpId op, const Level& level, con
   return uses;
 }
 
+/// Other extents than usual, and higher ranks where they must be.
+Search search_larger(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, SourceCache& cache,
+                     const std::vector<std::int64_t>& by_guards, std::int64_t max_rank) {
+  Search search;
+  std::vector<std::int64_t> extents = extents_in(*rule.rule);
+  extents.insert(extents.end(), by_guards.begin(), by_guards.end());
+  if (extents.empty()) extents = {2};
+  if (max_rank > 4) extents.push_back(2);
+  std::ranges::sort(extents);
+  extents.erase(std::ranges::unique(extents).begin(), extents.end());
+  LevelSearch at(rules, rule, budget, cache, search);
+  at.name_every_dtype();
+  for (const Level& level : levels_with(extents, max_rank))
+    if (!at.run(level)) return search;
+  search_in_bulk(rules, rule, budget, search);
+  if (search.instances > 0) search.space = "no instance is smaller: " + search.space;
+  return search;
+}
+
 }  // namespace
 
 Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, SourceCache& cache) {
@@ -312,14 +338,14 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
     if (!at.run(level)) return search;
   search_in_bulk(rules, rule, budget, search);
   if (search.instances > search.empty || search.unknown > 0 || search.counterexample) return search;
-  Search wider;
-  LevelSearch further(rules, rule, budget, cache, wider);
-  further.name_every_dtype();
-  const std::vector<std::int64_t> own = extents_in(*rule.rule);
-  for (const Level& level : levels_with(own.empty() ? std::vector<std::int64_t>{2} : own))
-    if (!further.run(level)) return wider;
-  search_in_bulk(rules, rule, budget, wider);
-  return wider.instances > wider.empty || wider.counterexample ? wider : search;
+  const GuardSizes sizes = sizes_by_guards(*rules.table, *rule.rule);
+  constexpr std::int64_t kRank = 4, kNextRank = 5;
+  const std::int64_t least = std::max(kRank, sizes.rank);
+  for (const std::int64_t rank : {least, std::max(kNextRank, least)}) {
+    Search wider = search_larger(rules, rule, budget, cache, sizes.extents, rank);
+    if (wider.instances > wider.empty || wider.counterexample) return wider;
+  }
+  return search;
 }
 
 Search search_op(const rule::RuleSet& rules, ops::OpId op, const LoneRule* recognise, const Budget& budget) {

@@ -12,7 +12,8 @@ namespace fusewright::prove {
 /// Collects what became of instances; part of a verdict.
 struct Search {
   std::uint64_t instances = 0, refused = 0, unknown = 0;
-  std::uint64_t empty = 0;  ///< of the instances: no result has an element, so nothing was compared
+  std::uint64_t empty = 0;      ///< of the instances: no result has an element, so nothing was compared
+  std::uint64_t many_ways = 0;  ///< of the instances: not every way in which they match was tried
   std::string space;
   bool sampled = false;        ///< of some level only a part was tried
   std::string unknown_reason;  ///< of the first instance that could not be evaluated

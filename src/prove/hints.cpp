@@ -1,7 +1,9 @@
 #include "src/prove/hints.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "src/prove/early_guards.hpp"
@@ -60,6 +62,36 @@ std::vector<double> constants_in(const rule::RewriteRule& rule) {
   };
   each_part(rule, visit, [](const ops::AttrValue&) {});
   return found;
+}
+
+const std::vector<double>& number_table() {
+  static const std::vector<double> kValues = {
+      1, 0, 2, 0.5, -4, 3, 0.1, -0.0, 10, 1024, 0.001, 0.0009765625, 2048, 65536, 1.0 / 16384, 1.0 / 3, 0x1p-130};
+  return kValues;
+}
+
+std::vector<double> numbers_near(const std::vector<double>& named) {
+  std::vector<double> out;
+  for (const double n : named)
+    for (const double v : {n, -n, n - 1, n + 1, std::sqrt(std::fabs(n)), -std::sqrt(std::fabs(n))})
+      if (std::ranges::find(number_table(), v) == number_table().end() && std::ranges::find(out, v) == out.end())
+        out.push_back(v);
+  return out;
+}
+
+std::vector<double> tried_numbers(const rule::RewriteRule& rule) {
+  std::vector<double> out = number_table();
+  std::ranges::copy(numbers_near(constants_in(rule)), std::back_inserter(out));
+  return out;
+}
+
+std::map<std::string, std::vector<double>> further_numbers(const rule::RewriteRule& rule, const GuardNumbers& guards) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::map<std::string, std::vector<double>> out = guards.constants;
+  for (const auto& [name, role] : roles_of(rule))
+    if (role == Role::kSplat && rule.exactness.bitexact())
+      for (const double v : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) out[name].push_back(v);
+  return out;
 }
 
 std::vector<std::int64_t> extents_in(const rule::RewriteRule& rule) {

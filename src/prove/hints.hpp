@@ -1,8 +1,11 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "fusewright/prove/instance.hpp"
+#include "src/prove/guard_models.hpp"
 
 /// What the text of a rule says of the instances that it is for.
 namespace fusewright::prove {
@@ -12,6 +15,18 @@ std::vector<ops::DType> dtypes_in(const rule::RewriteRule& rule);
 
 /// The first four numbers of a rule: in its conditions, then in its right sides.
 std::vector<double> constants_in(const rule::RewriteRule& rule);
+
+/// Numbers for constants whose value a rule reads: powers of two and not, both signs, the ends of what guards ask for.
+const std::vector<double>& number_table();
+
+/// Numbers about those that the rule names: where guards on a value may begin, end or hold at all.
+std::vector<double> numbers_near(const std::vector<double>& named);
+
+/// Both: what every constant that a rule reads is tried with.
+std::vector<double> tried_numbers(const rule::RewriteRule& rule);
+
+/// Beside those: what lets the guards hold, and of bit-exact rules what is no number. By name of a constant.
+std::map<std::string, std::vector<double>> further_numbers(const rule::RewriteRule& rule, const GuardNumbers& guards);
 
 /// Numbers of a rule, the smallest few, that may be extents and are beyond those that are always tried.
 std::vector<std::int64_t> extents_in(const rule::RewriteRule& rule);

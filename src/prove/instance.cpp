@@ -67,6 +67,15 @@ std::string attr_text(const ops::AttrValue& value) {
   return ops::to_string(value);
 }
 
+std::string print_applied(const ops::OpInfo& info, const InstanceNode& node, const std::vector<std::string>& terms) {
+  std::string text;
+  for (const std::uint32_t o : node.operands)
+    if (o != kNone) text += (text.empty() ? "" : ", ") + terms[o];
+  for (const auto& [attr, value] : node.attrs.entries())
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", attr, attr_text(value));
+  return fmt::format("{}({}){}", info.name, text, info.results.size() > 1 ? "." + info.results[node.result] : "");
+}
+
 }  // namespace
 
 Result<graph::Graph> graph_of(std::shared_ptr<const ops::OpTable> table, const Instance& instance, Weights weights) {
@@ -142,6 +151,10 @@ graph::Graph weights_as_parameters(const graph::Graph& graph, const Instance& in
 }
 
 std::string print_reject(const ops::OpTable& table, const Instance& instance) {
+  std::vector<int> uses(instance.nodes.size(), 0);
+  for (const InstanceNode& node : instance.nodes)
+    for (const std::uint32_t o : node.operands)
+      if (o != kNone) ++uses[o];
   std::vector<std::string> terms;
   std::string inputs;
   for (std::size_t i = 0; i < instance.nodes.size(); ++i) {
@@ -164,14 +177,11 @@ std::string print_reject(const ops::OpTable& table, const Instance& instance) {
         terms.push_back(fmt::format("broadcast_to({}, {})", terms[node.operands[0]], ops::to_string(node.type.shape)));
         break;
       case Kind::kApply: {
-        const ops::OpInfo& info = table[node.op];
-        std::string text;
-        for (const std::uint32_t o : node.operands)
-          if (o != kNone) text += (text.empty() ? "" : ", ") + terms[o];
-        for (const auto& [attr, value] : node.attrs.entries())
-          text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", attr, attr_text(value));
-        terms.push_back(fmt::format("{}({})", info.name, text));
-        if (info.results.size() > 1) terms.back() += "." + info.results[node.result];
+        terms.push_back(print_applied(table[node.op], node, terms));
+        // What is used twice is written once, or a long chain of it would be written in exponential length.
+        if (uses[i] < 2) break;
+        inputs += fmt::format("let v{} = {}  ", i, terms.back());
+        terms.back() = fmt::format("v{}", i);
         break;
       }
     }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fusewright::prove {
 
 using ops::DType;
@@ -78,22 +80,31 @@ const std::vector<Level>& levels() {
   return kLevels;
 }
 
-std::vector<Level> levels_with(const std::vector<std::int64_t>& extents) {
-  constexpr std::int64_t kMostElements = 128;  // of a result
+std::vector<Level> levels_with(const std::vector<std::int64_t>& extents, std::int64_t max_rank) {
+  // Of a result; one axis may be as long as it must.
+  const std::int64_t most_elements = std::max<std::int64_t>(128, std::ranges::max(extents));
   std::vector<std::int64_t> all = {1};
   all.insert(all.end(), extents.begin(), extents.end());
   const std::vector<DType> kinds = {DType::kF32, DType::kS32, DType::kPred}, one = {DType::kF32};
   Space space;
   space.extents = all;
   std::vector<Level> levels;
-  for (std::int64_t rank = 0; rank <= 4; ++rank) {
+  for (std::int64_t rank = 0; rank <= max_rank; ++rank) {
     std::vector<Shape> shapes = shapes_of_rank(rank, space);
-    std::erase_if(shapes, [&](const Shape& shape) { return ops::element_count(shape).value_or(0) > kMostElements; });
+    std::erase_if(shapes, [&](const Shape& shape) { return ops::element_count(shape).value_or(0) > most_elements; });
     Level level{fmt::format("rank {}", rank), rank, {}};
     for (const bool narrow : {false, true}) {
       level.tiers.push_back({all, kinds, shapes, !narrow, narrow, narrow});
       level.tiers.push_back({all, one, shapes, !narrow, narrow, narrow});
     }
+    // Ranks that are tried only where guards demand them: of many axes few shapes.
+    for (const std::size_t few : {8, 2, 1}) {
+      std::vector<Shape> some;
+      for (std::size_t i = shapes.size(); i > 0 && rank > 4; i -= std::min(i, (shapes.size() + few - 1) / few))
+        some.push_back(shapes[i - 1]);
+      if (!some.empty()) level.tiers.push_back({all, one, some, false, true, true});
+    }
+    for (Tier& tier : level.tiers) tier.max_rank = max_rank;
     levels.push_back(std::move(level));
   }
   return levels;
@@ -107,6 +118,7 @@ Space space_of(const Tier& tier) {
   space.plain = tier.plain;
   space.repeats_twice = tier.repeats_twice;
   space.numbers = tier.numbers;
+  space.max_rank = tier.max_rank;
   return space;
 }
 

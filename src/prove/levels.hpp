@@ -15,6 +15,7 @@ struct Tier {
   std::vector<ops::Shape> shapes = {};
   bool repeats = true, narrow = false, plain = false, repeats_twice = false;  ///< see Space
   std::size_t numbers = std::numeric_limits<std::size_t>::max();              ///< see Space
+  std::int64_t max_rank = 4;                                                  ///< see Space
 };
 
 /// The spaces for one rank, widest first: the first that is small enough is searched, and searched whole. The last may
@@ -36,8 +37,8 @@ inline std::uint64_t most_terms(const Level& level, const Tier& tier, std::uint6
 /// with f32 alone.
 const std::vector<Level>& levels();
 
-/// Levels of the same ranks with these extents besides 1, for rules that hold for no smaller ones.
-std::vector<Level> levels_with(const std::vector<std::int64_t>& extents);
+/// Levels of the ranks to this one, with these extents besides 1, for rules that hold for no smaller ones.
+std::vector<Level> levels_with(const std::vector<std::int64_t>& extents, std::int64_t max_rank);
 
 /// The tier, as operators are asked for their ways.
 Space space_of(const Tier& tier);

@@ -42,6 +42,9 @@ void settle(const Search& search, Verdict& verdict) {
   } else {
     verdict.kind = search.sampled ? Verdict::Kind::kSampled : Verdict::Kind::kExhausted;
   }
+  if (search.many_ways > 0)
+    verdict.space += fmt::format("; {} that match in more than {} ways, each in at most {} of them", search.many_ways,
+                                 kMostMatches, kMostMatches);
   if (search.unknown > 0)
     verdict.space += fmt::format("; {} without a value ({})", search.unknown, search.unknown_reason);
 }
@@ -76,6 +79,7 @@ void prove_op(const rule::RuleSet& rules, std::size_t index, const Options& opti
     const Search more = search_rewrite(rules, *recognise, part, cache);
     search.instances += more.instances;
     search.empty += more.empty;
+    search.many_ways += more.many_ways;
     search.refused += more.refused;
     search.sampled = search.sampled || more.sampled;
     search.counterexample = more.counterexample;

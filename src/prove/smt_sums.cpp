@@ -36,8 +36,15 @@ bool contains(const z3::expr& e, const z3::expr& what) {
   return any_subterm(e, [&](const z3::expr& s) { return z3::eq(s, what); });
 }
 
-/// Multiplied out; recursion as deep as the body's text.
-std::vector<Sums::Product> Sums::products(const z3::expr& e) const {
+/// Multiplied out, what stands there twice once; recursion as deep as the body's text.
+std::vector<Sums::Product> Sums::products(const z3::expr& e, Known& known) const {
+  if (const auto at = known.find(e.id()); at != known.end()) return at->second;
+  std::vector<Product> out = products_of(e, known);
+  known.emplace(e.id(), out);
+  return out;
+}
+
+std::vector<Sums::Product> Sums::products_of(const z3::expr& e, Known& known) const {
   const auto negated = [&](std::vector<Product> all) {
     for (Product& p : all) p.push_back(c_.real_val(-1));
     return all;
@@ -45,23 +52,23 @@ std::vector<Sums::Product> Sums::products(const z3::expr& e) const {
   if (is(e, Z3_OP_ADD) || is(e, Z3_OP_SUB)) {
     std::vector<Product> out;
     for (unsigned i = 0; i < e.num_args(); ++i) {
-      std::vector<Product> part = products(e.arg(i));
+      std::vector<Product> part = products(e.arg(i), known);
       if (i > 0 && is(e, Z3_OP_SUB)) part = negated(std::move(part));
       out.insert(out.end(), part.begin(), part.end());
     }
     if (out.size() <= kMostProducts) return out;
     return {{e}};
   }
-  if (is(e, Z3_OP_UMINUS)) return negated(products(e.arg(0)));
+  if (is(e, Z3_OP_UMINUS)) return negated(products(e.arg(0), known));
   if (is(e, Z3_OP_DIV)) {
-    std::vector<Product> out = products(e.arg(0));
+    std::vector<Product> out = products(e.arg(0), known);
     for (Product& p : out) p.push_back(c_.real_val(1) / e.arg(1));
     return out;
   }
   if (!is(e, Z3_OP_MUL)) return {{e}};
   std::vector<Product> out(1);
   for (unsigned i = 0; i < e.num_args(); ++i) {
-    const std::vector<Product> right = products(e.arg(i));
+    const std::vector<Product> right = products(e.arg(i), known);
     if (out.size() * right.size() > kMostProducts) return {{e}};
     std::vector<Product> longer;
     for (const Product& a : out)
@@ -82,7 +89,9 @@ z3::expr Sums::multiplied(const Product& factors) const {
 
 z3::expr Sums::sum(const std::vector<Index>& over, const z3::expr& body) {
   z3::expr total = c_.real_val(0);
-  for (Product& product : products(body.simplify())) total = total + of_product(over, std::move(product));
+  const z3::expr simple = body.simplify();
+  Known known;
+  for (Product& product : products(simple, known)) total = total + of_product(over, std::move(product));
   return total;
 }
 

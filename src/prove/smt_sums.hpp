@@ -38,7 +38,9 @@ class Sums {
     unsigned level = 0;  ///< above all sums inside, so that no index is captured
   };
 
-  std::vector<Product> products(const z3::expr& e) const;
+  using Known = std::map<unsigned, std::vector<Product>>;  // by the term's id
+  std::vector<Product> products(const z3::expr& e, Known& known) const;
+  std::vector<Product> products_of(const z3::expr& e, Known& known) const;
   z3::expr of_product(std::vector<Index> over, Product factors);
   z3::expr canonical(const std::vector<Index>& over, const Product& inside);
   unsigned level_of(const z3::expr& e) const;

@@ -148,10 +148,21 @@ TermReader::Term TermReader::result(const Graph& graph) {
   Index index;
   const Shape& shape = graph.type(root).shape;
   for (std::size_t i = 0; i < shape.size(); ++i) index.at.push_back(bounded(fmt::format("i{}", i), shape[i]));
+  read_.clear();
   return read(graph, root, index, 0);
 }
 
 TermReader::Term TermReader::read(const Graph& graph, Value value, const Index& index, int depth) {
+  std::vector<unsigned> key = {value.node.index, value.result, static_cast<unsigned>(depth)};
+  for (const z3::expr& at : index.at) key.push_back(at.id());
+  key.push_back(index.linear ? index.linear->id() : ~0U);
+  if (const auto at = read_.find(key); at != read_.end()) return at->second.term;
+  const Term term = read_first(graph, value, index, depth);
+  read_.emplace(std::move(key), Read{index, term});
+  return term;
+}
+
+TermReader::Term TermReader::read_first(const Graph& graph, Value value, const Index& index, int depth) {
   const Node& node = graph[value.node];
   const ops::OpInfo& op = graph.info(value.node);
   const ops::Type& type = graph.type(value);

@@ -50,6 +50,7 @@ class TermReader {
   Term number(ops::DType dtype, double value, std::int64_t integer);
 
   Term read(const graph::Graph& graph, graph::Value value, const Index& index, int depth);
+  Term read_first(const graph::Graph& graph, graph::Value value, const Index& index, int depth);
   Term movement(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index,
                 int depth);
   Term reduced(const graph::Graph& graph, const graph::Node& node, const std::string& op, const Index& index,
@@ -76,6 +77,12 @@ class TermReader {
   std::map<std::string, bool> assumed_;
   std::map<std::string, std::string> extents_;  // by the symbol's own name
   Sums sums_;
+  /// What was read of the graph: a value that is used twice is read once at one index.
+  struct Read {
+    Index index;  // holds its terms, so that their ids stay theirs
+    Term term;
+  };
+  std::map<std::vector<unsigned>, Read> read_;
 };
 
 }  // namespace fusewright::prove

@@ -9,6 +9,7 @@ const Sources& SourceCache::sources(ops::OpId op, const ops::Type& wanted, std::
   std::string key = std::to_string(op.index) + ' ' + std::to_string(result) + ' ' + std::to_string(operands) + ' ' +
                     to_string(wanted);
   for (const std::int64_t extent : space.extents) key += ' ' + std::to_string(extent);
+  key += ":" + std::to_string(space.max_rank);
   if (space.narrow) key += " narrow";
   if (space.plain) key += " plain";
   for (const double number : space.constants) key += fmt::format(" {}", number);

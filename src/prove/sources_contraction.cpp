@@ -278,7 +278,7 @@ void narrow_conv(Request& r) {
 void conv(Request& r) {
   if (r.rank() < 2) return;
   if (r.space.symbols != nullptr) return symbolic_conv(r);
-  if (r.space.narrow && r.rank() > 2) return narrow_conv(r);
+  if (r.rank() > (r.space.narrow ? 2 : 4)) return narrow_conv(r);
   const std::vector<ConvForm> forms = conv_forms(r.rank());
   const std::vector<WindowRow>&plain = plain_rows(), &every = all_rows();
   for (std::size_t f = 0; f < forms.size(); ++f) {

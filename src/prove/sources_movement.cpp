@@ -39,8 +39,27 @@ void reshape(Request& r) {
   }
 }
 
+/// Of many axes the rotations, which leave none where it was, the exchanges of two, and the reversal.
+std::vector<Ints> orders_of_axes(std::int64_t rank) {
+  constexpr std::int64_t kAll = 4;
+  if (rank <= kAll) return permutations(rank);
+  Ints own(at(rank));
+  std::iota(own.begin(), own.end(), std::int64_t{0});
+  std::vector<Ints> out = {own, Ints(own.rbegin(), own.rend())};
+  for (std::int64_t i = 1; i < rank; ++i) {
+    out.push_back(own);
+    std::ranges::rotate(out.back(), out.back().begin() + i);
+  }
+  for (std::size_t i = 0; i < own.size(); ++i)
+    for (std::size_t k = i + 1; k < own.size(); ++k) {
+      out.push_back(own);
+      std::swap(out.back()[i], out.back()[k]);
+    }
+  return out;
+}
+
 void transpose(Request& r) {
-  for (const Ints& perm : permutations(r.rank())) {
+  for (const Ints& perm : orders_of_axes(r.rank())) {
     Shape from(r.shape().size());
     for (std::size_t i = 0; i < from.size(); ++i) from[at(perm[i])] = r.shape()[i];
     r.add({{"perm", perm}}, {r.like(std::move(from))});

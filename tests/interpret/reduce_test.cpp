@@ -42,6 +42,10 @@ TEST_CASE("reductions of nothing give their identity", "[interpret]") {
   CHECK(numbers(over("reduce_prod", none, {0})) == Numbers{1});
   CHECK(numbers(over("reduce_max", none, {0})) == Numbers{-kInf});
   CHECK(numbers(over("reduce_min", none, {0})) == Numbers{kInf});
+  // No infinities in this format: the ends of its numbers, not NaN.
+  CHECK(numbers(over("reduce_max", tensor(DType::kF8E4M3FN, {0}, {}), {0})) == Numbers{-448});
+  CHECK(numbers(over("reduce_min", tensor(DType::kF8E4M3FN, {0}, {}), {0})) == Numbers{448});
+  CHECK(numbers(cumulative("cum_max", vec(DType::kF8E4M3FN, {1, 2}), true, false)) == Numbers{-448, 1});
   CHECK(whole(over("reduce_max", integers(DType::kS8, {0}, {}), {0})) == Ints{-128});
   CHECK(whole(over("reduce_min", integers(DType::kS64, {0}, {}), {0})) ==
         Ints{std::numeric_limits<std::int64_t>::max()});

@@ -21,6 +21,8 @@ struct Space {
   bool plain = false;
   std::vector<ops::DType> named;  ///< by the rule: of operands too that otherwise are of few dtypes
   std::vector<double> constants;  ///< of the rule: attributes that are numbers are these, too
+  /// By name of a constant that the rule reads: numbers beside those of the table.
+  std::map<std::string, std::vector<double>> numbers_of;
   /// Of the table of numbers for constants that the rule reads, so many for each constant: the first that guards let
   /// pass beside those of the constants before it. One constant at a time may be any other.
   std::size_t numbers = std::numeric_limits<std::size_t>::max();
