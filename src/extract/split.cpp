@@ -42,8 +42,7 @@ class Splitter {
 
   /// Kernels that cost less together than this one; none where there are no such.
   std::vector<Kernel> run() {
-    Pieces best = apart(0, own_.size());
-    Pieces single{0, {}};
+    Pieces best = apart(), single;
     for (std::size_t i = 0; i < own_.size() && single.seconds < best.seconds; ++i) single.add(piece(i, i + 1));
     if (single.seconds < best.seconds) best = std::move(single);
     if (best.seconds >= kernel_.seconds()) best.kernels.clear();
@@ -133,16 +132,46 @@ class Splitter {
     return best;
   }
 
-  Pieces apart(std::size_t from, std::size_t to) const {
-    Pieces whole{0, {}};
-    whole.add(piece(from, to));
-    if (to - from < 2 || !spills(whole.kernels.front()) || !budget_.spent().empty()) return whole;
-    const std::size_t cut = best_cut(from, to);
-    if (cut == from) return whole;
-    Pieces both = apart(from, cut), second = apart(cut, to);
-    both.seconds += second.seconds;
-    std::ranges::move(second.kernels, std::back_inserter(both.kernels));
-    return both.seconds < whole.seconds ? both : whole;
+  // Cut in two where that costs less, and each half again.
+  Pieces apart() const {
+    struct Part {
+      std::size_t from, to;
+      Piece whole{};
+      std::size_t halves = 0;  // the first of two that follow each other, or none
+      double least = 0;
+    };
+    std::vector<Part> parts{{0, own_.size()}};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto [from, to] = std::pair(parts[i].from, parts[i].to);
+      parts[i].whole = piece(from, to);
+      parts[i].least = parts[i].whole.seconds;
+      if (to - from < 2 || !spills(parts[i].whole.kernel) || !budget_.spent().empty()) continue;
+      const std::size_t cut = best_cut(from, to);
+      if (cut == from) continue;
+      parts[i].halves = parts.size();
+      parts.push_back({from, cut});
+      parts.push_back({cut, to});
+    }
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      Part& part = parts[i];
+      if (part.halves == 0) continue;
+      const double both = parts[part.halves].least + parts[part.halves + 1].least;
+      if (both < part.least)
+        part.least = both;
+      else
+        part.halves = 0;
+    }
+    Pieces out;
+    std::vector<std::size_t> open{0};
+    while (!open.empty()) {
+      Part& part = parts[open.back()];
+      open.pop_back();
+      if (part.halves == 0)
+        out.add(std::move(part.whole));
+      else
+        open.insert(open.end(), {part.halves + 1, part.halves});
+    }
+    return out;
   }
 
   const Graph& graph_;
