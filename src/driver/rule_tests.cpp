@@ -38,7 +38,7 @@ Result<graph::Graph> graph_of(const rule::RuleSet& rules, const TestCase& test) 
   std::vector<graph::Value> results;
   for (const ops::TermValue term : terms) results.push_back(graph::Builder::unpack(term));
   builder.set_results(std::move(results));
-  return graph::remove_dead(graph);  // a rule that fires on what nothing reads shows nothing
+  return graph::remove_dead(std::move(graph));  // a rule that fires on what nothing reads shows nothing
 }
 
 const rule::RewriteRule* rewrite_named(const rule::RuleSet& rules, const std::string& name) {

@@ -193,7 +193,7 @@ class Rebuilder {
       out_[out_.entry].results[i] = value_of(egraph_.find(imported_.results[i]));
     }
     remap_captures();
-    return graph::remove_dead(out_);
+    return graph::remove_dead(std::move(out_));
   }
 
  private:

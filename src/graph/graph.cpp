@@ -71,7 +71,7 @@ Graph renumber(Graph graph, const std::vector<bool>& keep_node, const std::vecto
   return graph;
 }
 
-Graph remove_dead(const Graph& graph) {
+Graph remove_dead(Graph graph) {
   std::vector<bool> node_alive(graph.nodes.size(), false);
   std::vector<bool> computation_alive(graph.computations.size(), false);
   std::vector<NodeId> work;
@@ -95,7 +95,7 @@ Graph remove_dead(const Graph& graph) {
       if (operand.valid()) visit_node(operand.node);
     for (const ComputationId body : graph[id].computations) visit_computation(body);
   }
-  return renumber(graph, node_alive, computation_alive);
+  return renumber(std::move(graph), node_alive, computation_alive);
 }
 
 }  // namespace fusewright::graph

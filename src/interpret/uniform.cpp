@@ -46,26 +46,10 @@ class Folder {
       if (numbers_[id.index] && !results_.contains(id)) FW_TRY_STATUS(replace(id));
       graph_[graph_.entry].nodes.push_back(id);
     }
-    if (is_lean()) return std::move(graph_);
-    return graph::remove_dead(graph_);
+    return graph::remove_dead(std::move(graph_));
   }
 
  private:
-  // Whether `remove_dead` would make the same graph, at the price of a copy.
-  bool is_lean() const {
-    const graph::Computation& entry = graph_.entry_computation();
-    if (graph_.computations.size() != 1 || entry.nodes.size() != graph_.nodes.size()) return false;
-    std::vector<bool> needed(graph_.nodes.size(), false);
-    for (const NodeId parameter : entry.parameters) needed[parameter.index] = true;
-    for (const Value result : entry.results) needed[result.node.index] = true;
-    for (std::size_t i = entry.nodes.size(); i-- > 0;) {
-      if (entry.nodes[i].index != i || !needed[i]) return false;
-      for (const Value operand : graph_.nodes[i].operands)
-        if (operand.valid()) needed[operand.node.index] = true;
-    }
-    return true;
-  }
-
   // What every element of the node's result is, where that is known.
   Result<std::optional<Tensor>> number(NodeId id) {
     const graph::Node& node = graph_[id];

@@ -153,7 +153,7 @@ std::string print(const Graph& graph);
 SourceSet merge(const SourceSet& a, const SourceSet& b);
 
 /// Nodes of the entry that reach a result, in topological order; everything else removed, ids renumbered.
-Graph remove_dead(const Graph& graph);
+Graph remove_dead(Graph graph);
 
 /// Replaces composite nodes for which `expand` says yes by their bodies, in every computation, until none is left.
 Result<Graph> expand_composites(const Graph& graph, bool (*expand)(const ops::OpInfo&));

@@ -336,7 +336,7 @@ Result<graph::Graph> Importer::run() {
   FW_CHECK(results.has_value()) << "an import that failed without a word";
   name_outputs(*results);
   builder.set_results(*results);
-  return graph::remove_dead(graph_);
+  return graph::remove_dead(std::move(graph_));
 }
 
 Result<std::vector<graph::Graph>> import_hlo(const SourcePtr& text, std::shared_ptr<const ops::OpTable> table,

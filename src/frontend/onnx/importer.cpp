@@ -454,7 +454,7 @@ Result<graph::Graph> import_onnx(std::shared_ptr<ModelFile> file, std::shared_pt
   return reading(file->path, [&] {
     graph::Graph graph = graph::make_graph(std::move(table), file->model.graph().name());
     Importer(*file, options, graph).import_model();
-    return graph::remove_dead(graph);
+    return graph::remove_dead(std::move(graph));
   });
 }
 
