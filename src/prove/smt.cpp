@@ -225,6 +225,9 @@ std::string prove_by_solver(const rule::RuleSet& rules, const LoneRule& rule) {
                                    "uninterpreted operators", numbers);
   if (!theory.empty()) return theory;
   if (rule.rule->exactness.bitexact()) return over_numbers(rules, rule, numbers);
+  const auto may = [&](rule::ExactnessClass c) { return rule.rule->exactness.has(c); };
+  using enum rule::ExactnessClass;
+  if (!may(kReassociating) && !may(kFactoring) && !may(kApproximate)) return {};  // equal numbers round alike or not
   return over_shapes(rules, rule, Theory::kReals, {DType::kF32}, "reals", numbers);
 }
 

@@ -19,6 +19,11 @@ std::vector<DType> and_named(std::vector<DType> dtypes, const Space& space) {
   return dtypes;
 }
 
+/// Of operands whose dtype the result does not tell.
+std::vector<DType> open_dtypes(const Space& space) {
+  return and_named(space.plain ? some_dtypes() : all_dtypes(), space);
+}
+
 std::vector<Ints> subsets(std::int64_t n) {
   std::vector<Ints> out;
   for (std::int64_t bits = 0; bits < (std::int64_t{1} << n); ++bits) {
@@ -82,7 +87,7 @@ void elementwise(Request& r) {
     attrs = {{{"exponent_bits", std::int64_t{5}}, {"mantissa_bits", std::int64_t{10}}},
              {{"exponent_bits", std::int64_t{8}}, {"mantissa_bits", std::int64_t{7}}}};
   const std::vector<DType> one = {r.wanted.dtype};
-  for (const DType dtype : !converts && !tests ? one : and_named(r.space.plain ? some_dtypes() : all_dtypes(), r.space))
+  for (const DType dtype : !converts && !tests ? one : open_dtypes(r.space))
     for (const Attrs& a : attrs) r.add(a, std::vector<Type>(r.operands, Type::tensor(dtype, r.shape())));
 }
 
@@ -103,7 +108,7 @@ void arg_reduction(Request& r) {
   with_inserted_axes(r.shape(), 1, r.space, [&](const Shape& from, const Ints& axes) {
     if (axes.empty()) return;
     for (const bool last : {false, true})
-      for (const DType dtype : and_named({DType::kF32, DType::kS32}, r.space))
+      for (const DType dtype : open_dtypes(r.space))
         r.add({{"axis", axes[0]}, {"last", last}, {"dtype", r.wanted.dtype}}, {Type::tensor(dtype, from)});
   });
 }
@@ -123,7 +128,7 @@ void top_k(Request& r) {
         const std::int64_t k = from[at(axis)].value();
         from[at(axis)] = k + more;
         const bool places = r.result != 0;
-        for (const DType data : places ? and_named({DType::kF32}, r.space) : std::vector<DType>{r.wanted.dtype})
+        for (const DType data : places ? open_dtypes(r.space) : std::vector<DType>{r.wanted.dtype})
           r.add({{"k", k}, {"axis", axis}, {"largest", largest}, {"dtype", places ? r.wanted.dtype : DType::kS64}},
                 {Type::tensor(data, from)});
       }

@@ -29,7 +29,7 @@ interpret::BoundOptions bound_options(const rule::Exactness& exactness) {
                              exactness.has(rule::ExactnessClass::kContracting) ||
                              exactness.has(rule::ExactnessClass::kFactoring);
   options.reassociating =
-      !exactness.has(rule::ExactnessClass::kApproximate) || exactness.has(rule::ExactnessClass::kReassociating);
+      exactness.has(rule::ExactnessClass::kReassociating) || exactness.has(rule::ExactnessClass::kFactoring);
   options.approximate = exactness.has(rule::ExactnessClass::kApproximate) ? exactness.rtol : 0;
   return options;
 }

@@ -60,6 +60,22 @@ TEST_CASE("an approximation keeps within its error where its formula cancels, to
   CHECK_FALSE(refuted(rule + "x / sqrt(y)  where dtype(x) == f32  to x * rsqrt(y) }"));
 }
 
+TEST_CASE("a class allows what it says and no regrouping", "[prove]") {
+  const std::string allowed = GENERATE("contracting", "excess_precision", "approximate(1e-6)");
+  const std::string rule = "rewrite r exactness(" + allowed + ") { match ";
+  CHECK(refuted(rule + "(x + y) + z  where is_float(x)  to x + (y + z) }"));
+  CHECK_FALSE(refuted(rule + "x * y + z  where is_float(x)  to z + y * x }"));
+}
+
+TEST_CASE("operands whose dtype the result does not tell are tried in every dtype", "[prove]") {
+  CHECK(
+      refuted("rewrite r { match arg_max(abs(x), axis = a, dtype = t, last = l)  where is_integer(x)  "
+              "to arg_max(max(x, -x), axis = a, dtype = t, last = l) }"));
+  CHECK(
+      refuted("rewrite r { match top_k(abs(x), k = k, axis = a, largest = l, dtype = t).indices  where is_integer(x)  "
+              "to top_k(max(x, -x), k = k, axis = a, largest = l, dtype = t).indices }"));
+}
+
 TEST_CASE("what only looks as if it rounded is not refuted", "[prove]") {
   const std::string right =
       GENERATE("x > 10  where dtype(x) == s32  to x >= 11",
