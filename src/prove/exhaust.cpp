@@ -310,6 +310,20 @@ Sources uses_in(const ops::OpTable& table, ops::OpId op, const Level& level, con
   return uses;
 }
 
+/// Axes as long as two others together, and what conditions name: there a rule may do something else.
+std::vector<Level> levels_besides(const ops::OpTable& table, const rule::RewriteRule& rule) {
+  constexpr std::int64_t kRank = 4, kMostRank = 6;
+  std::vector<std::int64_t> extents = sizes_in(rule);
+  std::int64_t max_rank = kRank;
+  for (const std::int64_t n : extents)
+    if (n <= kMostRank) max_rank = std::max(max_rank, n);
+  if (reshapes(table, rule) || max_rank > kRank) extents.insert(extents.end(), {2, 4});
+  if (extents.empty()) return {};
+  std::ranges::sort(extents);
+  extents.erase(std::ranges::unique(extents).begin(), extents.end());
+  return levels_with(extents, max_rank, true);
+}
+
 /// Other extents than usual, and higher ranks where they must be.
 Search search_larger(const rule::RuleSet& rules, const LoneRule& rule, const Budget& budget, SourceCache& cache,
                      const std::vector<std::int64_t>& by_guards, std::int64_t max_rank) {
@@ -322,7 +336,7 @@ Search search_larger(const rule::RuleSet& rules, const LoneRule& rule, const Bud
   extents.erase(std::ranges::unique(extents).begin(), extents.end());
   LevelSearch at(rules, rule, budget, cache, search);
   at.name_every_dtype();
-  for (const Level& level : levels_with(extents, max_rank))
+  for (const Level& level : levels_with(extents, max_rank, false))
     if (!at.run(level)) return search;
   search_in_bulk(rules, rule, budget, search);
   if (search.instances > 0) search.space = "no instance is smaller: " + search.space;
@@ -335,6 +349,8 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
   Search search;
   LevelSearch at(rules, rule, budget, cache, search);
   for (const Level& level : levels())
+    if (!at.run(level)) return search;
+  for (const Level& level : levels_besides(*rules.table, *rule.rule))
     if (!at.run(level)) return search;
   search_in_bulk(rules, rule, budget, search);
   if (search.instances > search.empty || search.unknown > 0 || search.counterexample) return search;

@@ -1,6 +1,7 @@
 #include "src/prove/hints.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -15,21 +16,25 @@ using ops::Expr;
 
 namespace {
 
+constexpr std::int64_t kTried = 3, kMostExtent = 64;
+
+/// Calls `visit` with every part, recursion as deep as the rule's text.
+void each_part(const Expr& expr, const std::function<void(const Expr&)>& visit) {
+  visit(expr);
+  for (const auto& arg : expr.args)
+    if (arg != nullptr) each_part(*arg, visit);
+  for (const auto& [name, value] : expr.named) each_part(*value, visit);
+}
+
 /// Calls `visit` with every part of the guards, values and right sides of a rule, and with every attribute that its
 /// pattern writes out.
 void each_part(const rule::RewriteRule& rule, const std::function<void(const Expr&)>& visit,
                const std::function<void(const ops::AttrValue&)>& attribute) {
-  const std::function<void(const Expr&)> walk = [&](const Expr& expr) {  // as deep as the rule's text
-    visit(expr);
-    for (const auto& arg : expr.args)
-      if (arg != nullptr) walk(*arg);
-    for (const auto& [name, value] : expr.named) walk(*value);
-  };
-  for (const rule::Guard& guard : rule.guards) walk(*guard.expr);
+  for (const rule::Guard& guard : rule.guards) each_part(*guard.expr, visit);
   for (const rule::RewriteVariant& variant : rule.variants) {
     for (const rule::Step& step : variant.steps)
-      if (step.value != nullptr) walk(*step.value);
-    for (const auto& to : variant.to) walk(*to);
+      if (step.value != nullptr) each_part(*step.value, visit);
+    for (const auto& to : variant.to) each_part(*to, visit);
     for (const rule::PatternNode& node : variant.nodes)
       for (const rule::AttrPattern& attr : node.attrs)
         if (attr.value) attribute(*attr.value);
@@ -94,12 +99,35 @@ std::map<std::string, std::vector<double>> further_numbers(const rule::RewriteRu
   return out;
 }
 
+bool reshapes(const ops::OpTable& table, const rule::RewriteRule& rule) {
+  const ops::OpId reshape = table.require("reshape");
+  for (const rule::RewriteVariant& variant : rule.variants)
+    for (const rule::PatternNode& node : variant.nodes)
+      if (std::ranges::find(node.ops.ops, reshape) != node.ops.ops.end()) return true;
+  return false;
+}
+
+std::vector<std::int64_t> sizes_in(const rule::RewriteRule& rule) {
+  constexpr std::array<std::string_view, 5> kSizes = {"dim", "rank", "shape", "len", "elements"};
+  std::set<std::int64_t> found;
+  for (const rule::Guard& guard : rule.guards) {
+    bool asks = false;
+    std::set<std::int64_t> numbers;
+    each_part(*guard.expr, [&](const Expr& expr) {
+      asks = asks || (expr.kind == Expr::Kind::kCall && std::ranges::find(kSizes, expr.text) != kSizes.end());
+      if (expr.kind == Expr::Kind::kInt && expr.integer > kTried && expr.integer <= kMostExtent)
+        numbers.insert(expr.integer);
+    });
+    if (asks) found.merge(numbers);
+  }
+  return {found.begin(), found.end()};
+}
+
 std::vector<std::int64_t> extents_in(const rule::RewriteRule& rule) {
-  constexpr std::int64_t kTried = 3, kMost = 64;
   constexpr std::size_t kFew = 3;
   std::set<std::int64_t> found;
   const auto add = [&](std::int64_t n) {
-    if (n > kTried && n <= kMost) found.insert(n);
+    if (n > kTried && n <= kMostExtent) found.insert(n);
   };
   const auto visit = [&](const Expr& expr) {
     if (expr.kind == Expr::Kind::kInt) add(expr.integer);

@@ -28,6 +28,12 @@ std::vector<double> tried_numbers(const rule::RewriteRule& rule);
 /// Beside those: what lets the guards hold, and of bit-exact rules what is no number. By name of a constant.
 std::map<std::string, std::vector<double>> further_numbers(const rule::RewriteRule& rule, const GuardNumbers& guards);
 
+/// Whether the pattern has a reshape, so that an axis of one tensor may be several of another.
+bool reshapes(const ops::OpTable& table, const rule::RewriteRule& rule);
+
+/// Numbers beyond the extents and ranks that are always tried, in conditions that ask for extents or ranks.
+std::vector<std::int64_t> sizes_in(const rule::RewriteRule& rule);
+
 /// Numbers of a rule, the smallest few, that may be extents and are beyond those that are always tried.
 std::vector<std::int64_t> extents_in(const rule::RewriteRule& rule);
 

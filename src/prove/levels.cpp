@@ -80,7 +80,7 @@ const std::vector<Level>& levels() {
   return kLevels;
 }
 
-std::vector<Level> levels_with(const std::vector<std::int64_t>& extents, std::int64_t max_rank) {
+std::vector<Level> levels_with(const std::vector<std::int64_t>& extents, std::int64_t max_rank, bool besides) {
   // Of a result; one axis may be as long as it must.
   const std::int64_t most_elements = std::max<std::int64_t>(128, std::ranges::max(extents));
   std::vector<std::int64_t> all = {1};
@@ -92,15 +92,15 @@ std::vector<Level> levels_with(const std::vector<std::int64_t>& extents, std::in
   for (std::int64_t rank = 0; rank <= max_rank; ++rank) {
     std::vector<Shape> shapes = shapes_of_rank(rank, space);
     std::erase_if(shapes, [&](const Shape& shape) { return ops::element_count(shape).value_or(0) > most_elements; });
-    Level level{fmt::format("rank {}", rank), rank, {}};
+    Level level{fmt::format("rank {}", rank), rank, {}, besides};
     for (const bool narrow : {false, true}) {
       level.tiers.push_back({all, kinds, shapes, !narrow, narrow, narrow});
       level.tiers.push_back({all, one, shapes, !narrow, narrow, narrow});
     }
-    // Ranks that are tried only where guards demand them: of many axes few shapes.
-    for (const std::size_t few : {8, 2, 1}) {
+    // Where all shapes are too many, few.
+    for (const std::size_t few : {32, 8, 2, 1}) {
       std::vector<Shape> some;
-      for (std::size_t i = shapes.size(); i > 0 && rank > 4; i -= std::min(i, (shapes.size() + few - 1) / few))
+      for (std::size_t i = shapes.size(); i > 0; i -= std::min(i, (shapes.size() + few - 1) / few))
         some.push_back(shapes[i - 1]);
       if (!some.empty()) level.tiers.push_back({all, one, some, false, true, true});
     }

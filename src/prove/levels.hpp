@@ -37,8 +37,9 @@ inline std::uint64_t most_terms(const Level& level, const Tier& tier, std::uint6
 /// with f32 alone.
 const std::vector<Level>& levels();
 
-/// Levels of the ranks to this one, with these extents besides 1, for rules that hold for no smaller ones.
-std::vector<Level> levels_with(const std::vector<std::int64_t>& extents, std::int64_t max_rank);
+/// Levels of the ranks to this one, with these extents besides 1: for rules that hold for no smaller ones, or, besides
+/// the others, for rules that do something else there.
+std::vector<Level> levels_with(const std::vector<std::int64_t>& extents, std::int64_t max_rank, bool besides);
 
 /// The tier, as operators are asked for their ways.
 Space space_of(const Tier& tier);

@@ -18,8 +18,10 @@ void reshape(Request& r) {
     Space wide = r.space;  // merged axes are longer than the space's own
     for (std::int64_t n = 4; n <= 9; ++n)
       if (count != 0 && count % n == 0) wide.extents.push_back(n);
-    for (std::int64_t rank = 0; rank <= std::min<std::int64_t>(r.space.max_rank, r.rank() + 1); ++rank)
-      for (const Shape& from : shapes_of_rank(rank, wide)) {
+    Space split = r.space;  // of axes that are several more below, the factors
+    split.extents = {1, 2};
+    for (std::int64_t rank = 0; rank <= r.space.max_rank; ++rank)
+      for (const Shape& from : shapes_of_rank(rank, rank <= r.rank() + 1 ? wide : split)) {
         std::int64_t product = 1;
         for (const Dim& d : from) product *= d.value();
         if (product == count) r.add(attrs, {r.like(from)});

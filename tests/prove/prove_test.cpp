@@ -67,6 +67,16 @@ TEST_CASE("a class allows what it says and no regrouping", "[prove]") {
   CHECK_FALSE(refuted(rule + "x * y + z  where is_float(x)  to z + y * x }"));
 }
 
+TEST_CASE("axes that are several of another tensor, and extents and ranks that only one condition names, are tried",
+          "[prove]") {
+  const std::string broken =
+      GENERATE("reshape(transpose(x, perm = [1, 0]), shape = s)  where len(s) == 1  to reshape(x, shape = s)",
+               "reshape(transpose(x, perm = [0, 2, 3, 1]), shape = s)  where len(s) == 2  to reshape(x, shape = s)",
+               "reverse(x, axes = [0])  where rank(x) == 1, dim(x, 0) <= 1 or dim(x, 0) == 37  to x",
+               "transpose(x, perm = p)  where rank(x) <= 1 or rank(x) == 5 and p[4] == 0  to x");
+  CHECK(refuted("rewrite r { match " + broken + " }"));
+}
+
 TEST_CASE("operands whose dtype the result does not tell are tried in every dtype", "[prove]") {
   CHECK(
       refuted("rewrite r { match arg_max(abs(x), axis = a, dtype = t, last = l)  where is_integer(x)  "
