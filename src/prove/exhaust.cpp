@@ -350,8 +350,10 @@ Search search_rewrite(const rule::RuleSet& rules, const LoneRule& rule, const Bu
   LevelSearch at(rules, rule, budget, cache, search);
   for (const Level& level : levels())
     if (!at.run(level)) return search;
+  const bool no_smaller = search.instances == search.empty;
   for (const Level& level : levels_besides(*rules.table, *rule.rule))
     if (!at.run(level)) return search;
+  if (no_smaller && search.instances > search.empty) search.space = "no instance is smaller: " + search.space;
   search_in_bulk(rules, rule, budget, search);
   if (search.instances > search.empty || search.unknown > 0 || search.counterexample) return search;
   const GuardSizes sizes = sizes_by_guards(*rules.table, *rule.rule);
