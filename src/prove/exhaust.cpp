@@ -119,7 +119,7 @@ class LevelSearch {
     Tier tier;
     std::vector<Instance> terms;
     std::uint64_t one_in = find_tier(level, tier, terms) ? 1 : 0;
-    if (one_in == 0 && level.besides) return true;
+    if (one_in == 0 && (level.besides || level.optional)) return true;
     if (one_in == 0) {  // even the narrowest is too large: evenly spaced ones of it
       const std::uint64_t some = kLastTimes * budget_.terms_per_level, most = kMostCounted * some;
       const bool counted = list(level, tier, 0, most, terms);
@@ -336,8 +336,10 @@ Search search_larger(const rule::RuleSet& rules, const LoneRule& rule, const Bud
   extents.erase(std::ranges::unique(extents).begin(), extents.end());
   LevelSearch at(rules, rule, budget, cache, search);
   at.name_every_dtype();
-  for (const Level& level : levels_with(extents, max_rank, false))
+  for (Level& level : levels_with(extents, max_rank, false)) {
+    level.optional = search.instances > search.empty;
     if (!at.run(level)) return search;
+  }
   search_in_bulk(rules, rule, budget, search);
   if (search.instances > 0) search.space = "no instance is smaller: " + search.space;
   return search;

@@ -108,18 +108,23 @@ bool reshapes(const ops::OpTable& table, const rule::RewriteRule& rule) {
 }
 
 std::vector<std::int64_t> sizes_in(const rule::RewriteRule& rule) {
-  constexpr std::array<std::string_view, 5> kSizes = {"dim", "rank", "shape", "len", "elements"};
+  constexpr std::array<std::string_view, 5> kSizes = {"dim", "rank", "shape", "len", "size"};
   std::set<std::int64_t> found;
-  for (const rule::Guard& guard : rule.guards) {
+  const auto look = [&](const Expr& condition) {
     bool asks = false;
     std::set<std::int64_t> numbers;
-    each_part(*guard.expr, [&](const Expr& expr) {
+    each_part(condition, [&](const Expr& expr) {
       asks = asks || (expr.kind == Expr::Kind::kCall && std::ranges::find(kSizes, expr.text) != kSizes.end());
       if (expr.kind == Expr::Kind::kInt && expr.integer > kTried && expr.integer <= kMostExtent)
-        numbers.insert(expr.integer);
+        numbers.insert({expr.integer, expr.integer + 1});  // what is above a bound as well
     });
     if (asks) found.merge(numbers);
-  }
+  };
+  const auto visit = [&](const Expr& expr) {
+    if (expr.kind == Expr::Kind::kConditional) look(*expr.args[0]);
+  };
+  for (const rule::Guard& guard : rule.guards) look(*guard.expr);
+  each_part(rule, visit, [](const ops::AttrValue&) {});
   return {found.begin(), found.end()};
 }
 

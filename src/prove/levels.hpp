@@ -24,7 +24,8 @@ struct Level {
   std::string name;
   std::int64_t rank;
   std::vector<Tier> tiers;
-  bool besides = false;  ///< searched besides the other spaces of this rank, where it is small enough
+  bool besides = false;   ///< searched besides the other spaces of this rank, where it is small enough
+  bool optional = false;  ///< no part of the space where even the narrowest tier is too large
 };
 
 constexpr std::uint64_t kLastTimes = 4;

@@ -222,9 +222,7 @@ std::string prove_by_solver(const rule::RuleSet& rules, const LoneRule& rule) {
   numbers.numbers_of = further_numbers(*rule.rule, guards);
   numbers.constants = constants_in(*rule.rule);
   // Symbols stand for no product of others and for no number, so that what holds of them is not all that the rule does.
-  // What a body's form is taken for has the shapes of the body, which is tried by itself.
-  const bool recognises = rule.rule->origin == rule::RewriteRule::Origin::kRecognise;
-  const bool all_shapes = recognises || (!reshapes(*rules.table, *rule.rule) && sizes_in(*rule.rule).empty());
+  const bool all_shapes = !reshapes(*rules.table, *rule.rule) && sizes_in(*rule.rule).empty();
   if (!all_shapes) return rule.rule->exactness.bitexact() ? over_numbers(rules, rule, numbers) : std::string();
   std::string theory = over_shapes(rules, rule, Theory::kSymbols, {DType::kF32, DType::kS32, DType::kPred},
                                    "uninterpreted operators", numbers);

@@ -73,7 +73,10 @@ TEST_CASE("axes that are several of another tensor, and extents and ranks that o
       GENERATE("reshape(transpose(x, perm = [1, 0]), shape = s)  where len(s) == 1  to reshape(x, shape = s)",
                "reshape(transpose(x, perm = [0, 2, 3, 1]), shape = s)  where len(s) == 2  to reshape(x, shape = s)",
                "reverse(x, axes = [0])  where rank(x) == 1, dim(x, 0) <= 1 or dim(x, 0) == 37  to x",
-               "transpose(x, perm = p)  where rank(x) <= 1 or rank(x) == 5 and p[4] == 0  to x");
+               "transpose(x, perm = p)  where rank(x) <= 1 or rank(x) == 5 and p[4] == 0  to x",
+               "concat(x, y, axis = 0)  where rank(x) == 1, dim(x, 0) < 2  to concat(x, y, axis = 0) if dim(x, 0) + "
+               "dim(y, 0) <= "
+               "4 else concat(y, x, axis = 0)");
   CHECK(refuted("rewrite r { match " + broken + " }"));
 }
 
