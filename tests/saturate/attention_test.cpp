@@ -17,13 +17,11 @@ bool found(const std::vector<std::pair<const char*, std::string>>& lets, const s
   m.input("cos", f32({8, 16}));
   m.input("sin", f32({8, 16}));
   m.input("mask", ops::Type::tensor(ops::DType::kPred, {Dim(2), Dim(4), Dim(8), Dim(8)}));
-  for (const auto& [let, text] : lets) m.env[let] = Builder::pack(m.eval(text));
+  for (const auto& [name_of, text] : lets) m.let(name_of, text);
   const Value value = m.eval(
       result.empty() ? "dot(w, v, lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], rhs_contract = [2])"
                      : result);
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
-  const Saturated s = must_saturate(m.finish({value}), library(), options);
+  const Saturated s = must_saturate(m.finish({value}), library(), default_exactness());
   check_replays(s);
   return has_operator(s, value, name);
 }

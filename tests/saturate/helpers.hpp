@@ -41,6 +41,12 @@ inline ops::Type f32(std::initializer_list<std::int64_t> dims) {
   return ops::Type::tensor(ops::DType::kF32, ops::Shape(dims.begin(), dims.end()));
 }
 
+/// As a run is by default.
+inline Options default_exactness() {
+  Options options;
+  options.allowed = *rule::parse_exactness("bitexact,reassociating");
+  return options;
+}
 inline Options all_exactness() {
   Options options;
   options.allowed.classes = 0xff;
@@ -66,6 +72,7 @@ struct Model {
   void constant(const char* name, ops::Tensor tensor) {
     env[name] = Builder::pack(builder.constant(std::move(tensor)));
   }
+  void let(const char* name, const std::string& text) { env[name] = Builder::pack(eval(text)); }
   Value eval(const std::string& text) {
     // The language has no entry for a lone expression: a rule's right-hand side is one.
     const auto source =

@@ -22,18 +22,17 @@ Value layer(Model& m, const Form& form, bool centred = true) {
   m.input("x", f32({4, 8, 32}));
   m.input("g", f32({32}));
   m.input("b", f32({32}));
-  const auto let = [&](const char* name, const std::string& text) { m.env[name] = Builder::pack(m.eval(text)); };
   const auto kept = [&](const std::string& text) { return form.keepdims ? "reshape(" + text + ", [4, 8, 1])" : text; };
   const auto wide = [&](const char* name) {
     return form.keepdims ? std::string(name) : std::string(name) + " along [0, 1]";
   };
-  let("m", kept("reduce_sum(x, axes = [2])") + " " + form.mean);
-  let("d", centred ? "x - " + wide("m") : "x * 1");
-  let("v", kept("reduce_sum(" + form.square + ", axes = [2])") + " " + form.mean + " + 0.00001");
-  let("r", form.root);
+  m.let("m", kept("reduce_sum(x, axes = [2])") + " " + form.mean);
+  m.let("d", centred ? "x - " + wide("m") : "x * 1");
+  m.let("v", kept("reduce_sum(" + form.square + ", axes = [2])") + " " + form.mean + " + 0.00001");
+  m.let("r", form.root);
   std::string tail = form.tail;
   if (const std::size_t at = tail.find("ROOT"); at != std::string::npos) tail.replace(at, 4, wide("r"));
-  let("n", tail);
+  m.let("n", tail);
   return m.eval(form.affine);
 }
 
@@ -41,8 +40,7 @@ Value layer(Model& m, const Form& form, bool centred = true) {
 std::set<std::int64_t> roots(const Form& form, const std::string& name, bool approximate = false, bool centred = true) {
   Model m(library());
   const Value result = layer(m, form, centred);
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
+  Options options = default_exactness();
   if (approximate) options.allowed.add(rule::ExactnessClass::kApproximate);
   const Saturated s = must_saturate(m.finish({result}), library(), options);
   CHECK(s.trace.saturated());
@@ -148,15 +146,12 @@ TEST_CASE("normalisations over several axes, and over all but one, are recognise
   m.input("g", f32({8, 16}));
   m.input("c", f32({8}));
   m.input("b", f32({8}));
-  const auto let = [&](const char* name, const std::string& text) { m.env[name] = Builder::pack(m.eval(text)); };
-  let("s", "reduce_sum(x * x, axes = [1, 2]) / 128 + 0.00001");
+  m.let("s", "reduce_sum(x * x, axes = [1, 2]) / 128 + 0.00001");
   const Value product = m.eval("x * rsqrt(s) along 0 * g"), quotient = m.eval("x / sqrt(s) along 0 * g");
-  let("d", "x - (reduce_sum(x, axes = [2, 0]) / 64) along 1");
-  let("v", "reduce_sum(d * d, axes = [0, 2]) / 64");
+  m.let("d", "x - (reduce_sum(x, axes = [2, 0]) / 64) along 1");
+  m.let("v", "reduce_sum(d * d, axes = [0, 2]) / 64");
   const Value batch = m.eval("d / sqrt(v + 0.00001) along 1 * c along 1 + b along 1");
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
-  const Saturated s = must_saturate(m.finish({product, quotient, batch}), library(), options);
+  const Saturated s = must_saturate(m.finish({product, quotient, batch}), library(), default_exactness());
   CHECK(has_operator(s, product, "rms_norm"));
   CHECK(has_operator(s, quotient, "rms_norm"));
   CHECK(has_operator(s, batch, "batch_norm_of_itself"));
@@ -169,18 +164,15 @@ TEST_CASE("normalisations of everything, and of the channels of images, are reco
   m.input("x", f32({2, 8, 6, 6}));
   m.input("g", f32({2, 8, 6, 6}));
   m.input("c", f32({8}));
-  const auto let = [&](const char* name, const std::string& text) { m.env[name] = Builder::pack(m.eval(text)); };
-  let("d", "x - reshape(reduce_sum(x, axes = [0, 1, 2, 3]) / 576, [1, 1, 1, 1])");
-  let("v", "reshape(reduce_sum(d * d, axes = [0, 1, 2, 3]) / 576, [1, 1, 1, 1])");
+  m.let("d", "x - reshape(reduce_sum(x, axes = [0, 1, 2, 3]) / 576, [1, 1, 1, 1])");
+  m.let("v", "reshape(reduce_sum(d * d, axes = [0, 1, 2, 3]) / 576, [1, 1, 1, 1])");
   const Value everything = m.eval("d / sqrt(v + 0.00001) * g + g");
   const Value root = m.eval("x * rsqrt(reduce_sum(x * x, axes = [0, 1, 2, 3]) / 576 + 0.00001) * g");
-  let("e", "x - reshape(reduce_sum(x, axes = [1]) / 8, [2, 1, 6, 6])");
-  let("w", "reshape(reduce_sum(e * e, axes = [1]) / 8, [2, 1, 6, 6])");
+  m.let("e", "x - reshape(reduce_sum(x, axes = [1]) / 8, [2, 1, 6, 6])");
+  m.let("w", "reshape(reduce_sum(e * e, axes = [1]) / 8, [2, 1, 6, 6])");
   const Value channels = m.eval("e / sqrt(w + 0.00001) * reshape(c, [8, 1, 1]) + reshape(c, [8, 1, 1])");
   const Value width = m.eval("e / sqrt(w + 0.00001) * slice(c, [0], [6], [1]) + slice(c, [0], [6], [1])");
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
-  const Saturated s = must_saturate(m.finish({everything, root, channels, width}), library(), options);
+  const Saturated s = must_saturate(m.finish({everything, root, channels, width}), library(), default_exactness());
   CHECK(has_operator(s, everything, "layer_norm"));
   CHECK(has_operator(s, root, "rms_norm"));
   CHECK(has_operator(s, channels, "layer_norm_of_channels"));
@@ -194,21 +186,18 @@ TEST_CASE("groups of channels that lie last are recognised, scaled among the gro
   m.input("x", f32({2, 6, 6, 8}));
   m.input("g", f32({8}));
   m.input("h", f32({4, 2}));
-  const auto let = [&](const char* name, const std::string& text) { m.env[name] = Builder::pack(m.eval(text)); };
-  let("y", "reshape(x, [2, 6, 6, 4, 2])");
-  let("m", "reduce_sum(y, axes = [1, 2, 4]) / 72");
-  let("d", "y - m along [0, 3]");
-  let("r", "1 / sqrt(reduce_sum(d * d, axes = [1, 2, 4]) / 72 + 0.001)");
+  m.let("y", "reshape(x, [2, 6, 6, 4, 2])");
+  m.let("m", "reduce_sum(y, axes = [1, 2, 4]) / 72");
+  m.let("d", "y - m along [0, 3]");
+  m.let("r", "1 / sqrt(reduce_sum(d * d, axes = [1, 2, 4]) / 72 + 0.001)");
   const Value behind = m.eval("reshape(d * r along [0, 3], [2, 6, 6, 8]) * g + g");
-  let("f", "broadcast(r, [0, 3], [2, 6, 6, 4, 2]) * h");
+  m.let("f", "broadcast(r, [0, 3], [2, 6, 6, 4, 2]) * h");
   const Value among = m.eval("reshape(y * f + (h - m along [0, 3] * f), [2, 6, 6, 8])");
-  let("o", "reduce_sum(y, axes = [1, 2, 3]) / 144");
-  let("e", "y - o along [0, 4]");
-  let("q", "1 / sqrt(reduce_sum(e * e, axes = [1, 2, 3]) / 144 + 0.001)");
+  m.let("o", "reduce_sum(y, axes = [1, 2, 3]) / 144");
+  m.let("e", "y - o along [0, 4]");
+  m.let("q", "1 / sqrt(reduce_sum(e * e, axes = [1, 2, 3]) / 144 + 0.001)");
   const Value others = m.eval("reshape(e * q along [0, 4], [2, 6, 6, 8]) * g + g");
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
-  const Saturated s = must_saturate(m.finish({behind, among, others}), library(), options);
+  const Saturated s = must_saturate(m.finish({behind, among, others}), library(), default_exactness());
   CHECK(has_operator(s, behind, "group_norm_channels_last"));
   CHECK(has_operator(s, among, "group_norm_channels_last_by_shift"));
   CHECK_FALSE(has_operator(s, others, "group_norm_channels_last"));
@@ -219,13 +208,10 @@ TEST_CASE("batch normalisation is recognised in Flax's and in TensorFlow's form"
   Model m(library());
   m.input("x", f32({4, 6, 8}));
   for (const char* name : {"g", "b", "mean", "v"}) m.input(name, f32({8}));
-  const auto let = [&](const char* name, const std::string& text) { m.env[name] = Builder::pack(m.eval(text)); };
-  let("s", "rsqrt(v + 0.001) * g");
+  m.let("s", "rsqrt(v + 0.001) * g");
   const Value flax = m.eval("(x - mean) * s + b"), tensorflow = m.eval("x * s + (b - mean * s)");
   const Value other = m.eval("x * s + (b - mean * g)");
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
-  const Saturated s = must_saturate(m.finish({flax, tensorflow, other}), library(), options);
+  const Saturated s = must_saturate(m.finish({flax, tensorflow, other}), library(), default_exactness());
   CHECK(has_operator(s, flax, "batch_norm_by_rsqrt"));
   CHECK(has_operator(s, tensorflow, "batch_norm_by_shift"));
   CHECK_FALSE(has_operator(s, other, "batch_norm_by_shift"));
@@ -240,9 +226,7 @@ TEST_CASE("groups that keep their axes are recognised", "[saturate]") {
   const Value group = m.eval(
       "reshape(instance_norm(reshape(x, [2, 4, 2, 36]), literal(1, f32, [4]), literal(0, f32, [4])), [2, 8, 6, 6]) "
       "* g along 1 + b along 1");
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
-  const Saturated s = must_saturate(m.finish({group}), library(), options);
+  const Saturated s = must_saturate(m.finish({group}), library(), default_exactness());
   CHECK(has_operator(s, group, "group_norm"));
 }
 
@@ -251,20 +235,15 @@ TEST_CASE("instance and group normalisations are recognised where they are spell
   m.input("x", f32({2, 8, 6, 6}));
   m.constant("g", *ops::make_tensor(ops::DType::kF32, {8, 1, 1}));
   m.constant("b", *ops::make_tensor(ops::DType::kF32, {8, 1, 1}));
-  const auto let = [&](const char* name, const std::string& text) { m.env[name] = Builder::pack(m.eval(text)); };
-  let("d", "x - reshape(reduce_sum(x, axes = [2, 3]) / 36, [2, 8, 1, 1])");
-  let("v", "reshape(reduce_sum(d * d, axes = [2, 3]) / 36, [2, 8, 1, 1])");
+  m.let("d", "x - reshape(reduce_sum(x, axes = [2, 3]) / 36, [2, 8, 1, 1])");
+  m.let("v", "reshape(reduce_sum(d * d, axes = [2, 3]) / 36, [2, 8, 1, 1])");
   const Value instance = m.eval("d / sqrt(v + 0.00001) * g + b");
-  let("y", "reshape(x, [2, 4, 72])");
-  let("e", "y - reshape(reduce_sum(y, axes = [2]) / 72, [2, 4, 1])");
-  let("w", "reshape(reduce_sum(e * e, axes = [2]) / 72, [2, 4, 1])");
-  let("z", "reshape(e / sqrt(w + 0.00001), [2, 8, 6, 6])");
+  m.let("y", "reshape(x, [2, 4, 72])");
+  m.let("e", "y - reshape(reduce_sum(y, axes = [2]) / 72, [2, 4, 1])");
+  m.let("w", "reshape(reduce_sum(e * e, axes = [2]) / 72, [2, 4, 1])");
+  m.let("z", "reshape(e / sqrt(w + 0.00001), [2, 8, 6, 6])");
   const Value group = m.eval("z * g + b");
-  const Saturated s = must_saturate(m.finish({instance, group}), library(), [] {
-    Options options;
-    options.allowed = *rule::parse_exactness("bitexact,reassociating");
-    return options;
-  }());
+  const Saturated s = must_saturate(m.finish({instance, group}), library(), default_exactness());
   CHECK(has_operator(s, instance, "instance_norm"));
   CHECK(has_operator(s, group, "group_norm"));
   CHECK_FALSE(has_operator(s, instance, "group_norm"));

@@ -140,9 +140,7 @@ TEST_CASE("exactness selects the rules before the search", "[saturate]") {
   Model m(rules);
   m.input("x", f32({4}));
   const Value a = m.eval("x - x"), b = m.eval("x * 0.5");
-  Options options;
-  options.allowed = *rule::parse_exactness("bitexact,reassociating");
-  const Saturated s = must_saturate(m.finish({a, b}), rules, options);
+  const Saturated s = must_saturate(m.finish({a, b}), rules, default_exactness());
   for (const RuleTrace& rule : s.trace.rules) {
     CHECK(rule.name != "sub-self");
     CHECK(rule.name != "factor");
